@@ -62,8 +62,8 @@ std::int64_t set_up_run(const RunSpec& spec, bool has_config, RankContext& conte
   return checkpoint_bytes({&job.programs().programs().front()}, spec.checkpoint.weights_only);
 }
 
-// Prints the findings so far, before the steps that may fail: as text everything but the verdict; as JSON, for a
-// supervisor only, a report that a later one replaces.
+// Prints the findings so far, before the steps that may fail. Text: everything except the verdict. JSON: a report, only
+// for a supervisor, which uses the last report that it receives.
 void show_first(bool json, bool supervised, const std::vector<Json>& info, const std::vector<Problem>& problems) {
   if (!json) write_output(findings_text(info, problems));
   if (json && supervised) write_output(doctor_json(info, problems));
@@ -106,7 +106,7 @@ int examine(const DoctorOptions& options, const RunSpec& spec, const std::string
       problems.push_back({true, "", error.what(), ""});
       stopped = true;
       const bool all_know = world.size() == 1 || dynamic_cast<const CollectiveError*>(&error) != nullptr;
-      if (!all_know) {  // others may wait for this rank: its error ends them, and a supervisor reports it
+      if (!all_know) {  // other ranks may wait for this rank: the error ends them, and a supervisor reports it
         if (shows && !context.situation.supervised) show_last(json, info, problems, shown);
         throw;
       }

@@ -72,7 +72,7 @@ PredictionFormat format_of(const PredictOptions& options, const Situation& situa
               "use one of these endings, or add --format; a name without an ending is a folder for PNG files");
 }
 
-// Writes a piece of the predictions. Returns false if nobody reads them any more.
+// Writes a piece of the predictions. Returns false if the reader of the output has closed it.
 using Put = std::function<bool(const std::string& text)>;
 
 // The checkpoint, and how the samples that it was trained on were read.

@@ -27,8 +27,8 @@ namespace {
 // Waits for a time, or until a signal arrives.
 void pause_for(int milliseconds) { poll(nullptr, 0, milliseconds); }
 
-constexpr std::size_t earlier_epochs = 10;  // number of epochs before the first look that are shown
-constexpr double restart_seconds = 15;      // after which a process that is gone is not expected to restart
+constexpr std::size_t earlier_epochs = 10;  // largest number of earlier epochs that the first look shows
+constexpr double restart_seconds = 15;      // a process that has been gone for longer is not expected to restart
 
 // Prints the lines of a run, event by event.
 class RunLines {
@@ -66,7 +66,7 @@ class RunLines {
   void tell_how_to_continue() {
     const auto& checkpoint = run_.record().checkpoint;
     screen_.print(checkpoint ? format("trainctl run continues from {}", checkpoint->path)
-                             : "it has left no checkpoint to continue from");
+                             : "the run has left no checkpoint to continue from");
   }
 
   void summary() {
@@ -87,7 +87,7 @@ class RunLines {
   const WatchedRun& run_;
   Screen& screen_;
   LineRate rate_;
-  std::deque<std::string> earlier_;  // lines of the first look
+  std::deque<std::string> earlier_;  // lines of the epochs that the first look shows
   RunState state_ = RunState::starting;
   bool looked_ = false;
 };
@@ -99,8 +99,8 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-// Shows all runs in a folder that are starting or running, or that gave their last sign of life less than a day ago:
-// once, or on a terminal until none is left. Throws Error{config} if there is no such folder.
+// Shows a table of the runs in a folder that are starting, running, or were active in the last 24 hours. On a terminal,
+// repeats it until there are no such runs. Throws Error{config} if there is no such folder.
 int follow_all(const std::string& folder, bool quiet) {
   const StopRequest stop;
   RunningRuns running(folder);
@@ -123,9 +123,9 @@ int follow_all(const std::string& folder, bool quiet) {
   }
 }
 
-// Shows a run until it ends: on a terminal its epochs as they come, above the bar and the state; elsewhere lines of
-// epochs and, every few seconds, of steps. `quiet`: only waits. Returns the exit code: 0 when the run has ended
-// in any way, or when nobody reads the output any more; 130 after a request to stop.
+// Shows a run until it ends. On a terminal, prints a line for each epoch above the bar and the state; otherwise
+// prints lines for epochs and, every few seconds, for steps. `quiet`: only waits. Returns the exit code: 0 if the run
+// has ended in any way, or if the reader of the output has closed it; 130 after a request to stop.
 int follow_run(const std::string& directory, bool quiet) {
   const StopRequest stop;
   WatchedRun run(directory);
@@ -191,7 +191,7 @@ Subcommand watch_subcommand() {
           "trainctl watch runs/mnist\n  trainctl watch", [](CLI::App& app) {
             auto options = std::make_shared<WatchOptions>();
             app.add_option("run", options->directory,
-                           "The directory of a run, which is followed to its end; default: a table of the running runs "
+                           "The directory of a run to watch until it ends; default: shows a table of all running runs "
                            "under runs/")
                 ->type_name("RUN_DIR");
             add_output_options(app, options->common);

@@ -10,7 +10,7 @@ namespace trainctl {
 
 struct Evaluation;
 
-// Names of classes. If there are more or fewer names than classes, classes are shown by number.
+// Names of classes. If there are not as many names as classes, classes are shown by number.
 using ClassNames = std::vector<std::string>;
 
 // Returns a line for each value and, for each confusion matrix, the matrix and the scores of each class.

@@ -140,8 +140,8 @@ JobState follow_job(const Signals& signals, const std::string& job, const std::s
   }
 }
 
-// Returns the path that starts the program on every node: in a bundle the path of the wrapper in bin/, which sets
-// up the libraries.
+// Returns the path that starts the program on every node. In a bundle, this is the path of the wrapper in bin/, which
+// sets up the bundle's libraries.
 std::string program_path() {
   const fs::path own = own_path();
   const fs::path wrapper = own.parent_path().parent_path() / "bin" / own.filename();

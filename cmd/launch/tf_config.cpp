@@ -16,7 +16,7 @@
 namespace trainctl {
 namespace {
 
-// Returns the config's key that names hosts, for which TF_CONFIG is not read; "" if there is none.
+// Returns the config key that lists hosts (`trainctl run` then ignores TF_CONFIG); "" if the config lists no hosts.
 std::string named_elsewhere(JobOptions& options) {
   if (options.common.config.empty()) return "";
   const ClusterOptions cluster = load_run_spec(options.common, {}).cluster;
@@ -24,7 +24,7 @@ std::string named_elsewhere(JobOptions& options) {
   return cluster.hostfile.empty() ? "" : "cluster.hostfile";
 }
 
-// Tells whether the secret by which the chief and its agents know each other is set.
+// Returns a text: whether the secret is set with which the chief and its agents authenticate each other.
 std::string secret_text(const TfConfig& config, const Variables& variables) {
   try {
     secret_for(config, variables);

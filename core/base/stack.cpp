@@ -1,4 +1,4 @@
-// Sets and checks stack sizes: the kernel limits the stack of the main thread, the C library the stacks of other
+// Sets and checks stack sizes. The kernel limits the stack of the main thread; the C library sets the stacks of other
 // threads.
 #include "core/base/stack.h"
 

@@ -99,7 +99,7 @@ class FlatRegions {
     }
   }
 
-  // Puts a tensor at the offset of `like`, which is a gradient, a sum or a piece of one, in a slot of the gradients. If
+  // Puts a tensor at the offset of `like`, which is a gradient, a sum or a piece of it, in a slot of the gradients. If
   // a slot holds only shards of buckets, this is the offset of the rank's shard of the bucket that begins with the
   // gradient.
   void put_in_slot(TensorId id, TensorId like, int slot) {

@@ -1,4 +1,4 @@
-// The kernels of collectives, which the executor runs with communicators instead of the backend.
+// Makes the kernels of collectives, which call communicators instead of the backend.
 #pragma once
 
 #include <array>

@@ -17,9 +17,9 @@ class ProgramBuilder {
   // The graph of `network` must be cut and fused.
   ProgramBuilder(const ProgramSpec& spec, Network network, const MeshRank& rank);
 
-  // Builds a training program for `samples` samples in `micro_batches` equal micro-batches; `empty` more micro-batches
-  // have no samples and compute on zeros. Without `keeps_gradients`, each micro-batch's backward pass overwrites the
-  // gradients of the previous one.
+  // Builds a training program for `samples` samples in `micro_batches` equal micro-batches, followed by `empty`
+  // micro-batches that have no samples and compute on zeros. Without `keeps_gradients`, the backward pass of each
+  // micro-batch overwrites the gradients of the previous one.
   Program training(std::int64_t samples, int micro_batches, int empty, bool keeps_gradients);
   // Without samples, the program has no ops or, if `runs_empty`, computes on zeros.
   Program evaluation(std::int64_t samples, bool runs_empty);
@@ -60,8 +60,8 @@ class ProgramBuilder {
   std::vector<OutputHead> heads_;         // one head for each output
   std::vector<TensorId> statistic_sums_;  // for each of graph_.statistics; no_tensor if the layer is frozen
   TensorId weight_ = no_tensor;           // the sum of the weights
-  // The count and the number of samples of this micro-batch, in training; the same tensor if the count is the number of
-  // samples.
+  // In training, the divisor of this micro-batch's loss (a sum of weights or a number of samples), and its number of
+  // samples; the same tensor if both are the number of samples. no_tensor: not needed.
   TensorId own_count_ = no_tensor, own_samples_ = no_tensor;
 };
 

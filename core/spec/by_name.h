@@ -94,9 +94,9 @@ void check_names(const ByName<T>& values, const std::vector<std::string>& names,
   }
   if (names.front().empty()) {
     reader.error(location,
-                 format("'{}' names an {}, but the model names none: write the value without a name, or set `{}s` "
-                        "under `model`",
-                        values.entries.front().name, what, what));
+                 format("'{}' names an {}, but the model's {}s have no names: write the value without a name, or set "
+                        "`{}s` under `model`",
+                        values.entries.front().name, what, what, what));
     return;
   }
   for (const auto& entry : values.entries) {

@@ -23,7 +23,7 @@ struct StageText {
   const char* remedy;
 };
 constexpr std::array<StageText, stage_count> stage_texts{{
-    {"read", "read", "a faster disk, `cache`, or larger files (webdataset, tfrecord) than one for each sample"},
+    {"read", "read", "a faster disk, `cache`, or files with many samples (webdataset, tfrecord)"},
     {"decode", "decode", "more cores for workers, `cache`, or smaller images"},
     {"transform", "resize and crop", "`cache`, or samples that are stored in their final size"},
     {"cache", "cache", "`cache: memory`, or a faster disk"},
@@ -61,7 +61,7 @@ std::array<double, stage_count> measure_stages(const DataSplit& split, const Loa
   return found;
 }
 
-// Measures the samples/s of a loader during half of the `seconds`; the other half warms it up.
+// Measures the samples/s of a loader during the second half of `seconds`; the first half warms it up.
 double measure_rate(const std::shared_ptr<const DataSplit>& split, const LoaderOptions& options, double seconds) {
   const auto source = make_loader(split, options);
   const auto read_until = [&](double deadline) {

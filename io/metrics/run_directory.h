@@ -12,7 +12,7 @@ namespace trainctl {
 // The state of a directory in which a run is about to start.
 struct FoundRun {
   enum class State {
-    nothing,     // no folder, or one with at most hidden files, a lock and logs
+    nothing,     // no folder, or a folder that has no files except hidden files, a lock and logs
     empty,       // a run that ended before its first checkpoint: a new start loses no training
     foreign,     // a folder with other files in it
     unfinished,  // a run that has not completed
@@ -26,9 +26,9 @@ struct FoundRun {
 
 enum class RunVerdict { start, start_anew, resume, look_elsewhere, is_finished };
 
-// Decides what to do with a directory. A directory that is set by --run-dir (`is_explicit`) is used or refused; instead
-// of a default directory the next one may be used. `may_resume` is false for --resume never. Throws Error{config} that
-// begins with the path if the directory is refused.
+// Decides what to do with a directory. A directory that is set by --run-dir (`is_explicit`) is used or refused. For a
+// default directory, the result may also be look_elsewhere: use the next default directory. `may_resume` is false for
+// --resume never. If the directory is refused, throws Error{config}, whose text begins with the path.
 RunVerdict decide(const FoundRun& found, bool is_explicit, bool may_resume, const std::string& path);
 
 // Returns the differences of two resolved configs in keys that decide the results of a run so far: all keys except

@@ -18,7 +18,7 @@ struct RunReport {
   std::vector<std::string> class_names;  // empty if they are unknown
   std::vector<std::string> warnings;     // the last warnings and errors of log.txt
   Table confusion;  // confusion matrix of the best weights; if empty, the metrics' matrices are shown
-  std::vector<ConfusedSample> confused;  // samples for which those weights predict a wrong class; may be empty
+  std::vector<ConfusedSample> confused;  // samples for which the best weights predict a wrong class; may be empty
 
   // Returns the last component of the directory: "mnist-2".
   std::string name() const;
@@ -32,8 +32,8 @@ RunReport load_run_report(const std::string& directory);
 std::string run_page(const RunReport& run);
 std::string comparison_page(const std::vector<RunReport>& runs);
 
-// A difference between the configs of runs, except in `resolved` and `name`: the path of the key, and its value in each
-// run as one line of YAML, "" if it has none.
+// A key whose values differ between the configs of runs, except `resolved` and `name`: its path, and its value in each
+// run as one line of YAML; "" if the run's config does not have the key.
 struct ConfigDifference {
   std::string key;
   std::vector<std::string> values;

@@ -1,4 +1,4 @@
-// Runs work on all ranks that may fail on some of them, so that all ranks fail together.
+// Runs work that may fail on some ranks, so that all ranks then fail together.
 #pragma once
 
 #include <exception>
@@ -16,7 +16,7 @@ class JointAttempt {
   // propagate. The work must not call a collective.
   void run(const std::function<void()>& work);
   // All ranks must call this function, which waits for all of them. If any rank failed, all throw the same
-  // CollectiveError: the failure of the lowest failed rank, followed by its number unless it is rank 0.
+  // CollectiveError: the failure of the lowest rank that failed, followed by "(rank N)" unless it is rank 0.
   void throw_if_any_failed();
 
  private:

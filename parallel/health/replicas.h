@@ -11,9 +11,9 @@ namespace trainctl {
 
 class ReplicaCheck {
  public:
-  // `tensors`: the same names and sizes in the same order on all ranks of `replicas`, the data axis of the mesh; they
-  // are views into host memory that outlives the check. `rank`: this rank's number in the world, for messages. All
-  // ranks of `replicas` must call this constructor.
+  // `replicas`: communicator of the data axis. `tensors` must have the same names, sizes and order on all ranks of
+  // `replicas`; they are views into host memory that outlives the check. `rank`: this rank's number in the world, for
+  // messages. All ranks of `replicas` must call this constructor.
   ReplicaCheck(std::vector<NamedTensor> tensors, Communicator& replicas, int rank, Stream& stream);
 
   // Waits for the stream, then compares; all replicas must call this function. Allocates no memory if all replicas are
@@ -28,7 +28,7 @@ class ReplicaCheck {
   Communicator& replicas_;
   std::vector<std::int64_t> ranks_;    // numbers of the replicas' ranks in the world
   std::vector<std::int64_t> hashes_;   // hashes of this rank's tensors
-  std::vector<std::int64_t> digests_;  // hash of the hashes of each rank
+  std::vector<std::int64_t> digests_;  // for each rank, the hash of its tensors' hashes
 };
 
 }  // namespace trainctl

@@ -19,7 +19,7 @@ std::string variable_of(std::size_t number) {
   return number == 0 ? std::string(config_variable) : format("{}_{}", config_variable, number);
 }
 
-// Returns whether each process sees another file under this path, such as /dev/stdin and /dev/fd/N.
+// Returns whether the path names a different file in each process, as /dev/stdin and /dev/fd/N do.
 bool is_own(const std::string& config) {
   std::error_code failure;
   if (config.starts_with("/dev/") || config.starts_with("/proc/")) return true;

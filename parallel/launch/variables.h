@@ -48,8 +48,8 @@ inline constexpr std::string_view config_variable = "TRAINCTL_CONFIG_TEXT";
 // Tells MPI that ranks are bound to cores.
 inline constexpr std::string_view bound_variable = "OMPI_MCA_orte_bound_at_launch";
 
-// The networks on which mpirun, its daemons and the ranks may listen (preload/listen.cpp), and the variable that makes
-// the C library load that library.
+// The networks on which mpirun, its daemons and the ranks may listen (read by the library of preload/listen.cpp), and
+// the variable that makes the dynamic linker load this library.
 inline constexpr std::string_view listen_variable = "TRAINCTL_LISTEN_ON";
 inline constexpr std::string_view preload_variable = "LD_PRELOAD";
 

@@ -42,8 +42,8 @@ struct TrainOptions {
   // Exactly one of batch_size and batch_size_per_rank is set.
   std::optional<std::int64_t> batch_size;  // number of samples of all ranks together
   std::optional<std::int64_t> batch_size_per_rank;
-  // At least one of epochs, max_steps and max_time is set, or `phases`; `epochs` is then the sum of the phases' epochs.
-  // The first limit that is reached ends the run.
+  // At least one of epochs, max_steps, max_time and `phases` is set. With `phases`, `epochs` is the sum of the phases'
+  // epochs. The first limit that is reached ends the run.
   std::optional<std::int64_t> epochs;
   std::optional<std::int64_t> max_steps;
   std::optional<Seconds> max_time;

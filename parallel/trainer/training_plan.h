@@ -34,7 +34,7 @@ struct TrainingPlan {
   std::int64_t verify_every = 0;
   std::int64_t histograms_every = 0;
   std::int64_t sync_every = 1;  // number of steps between averages of replicas (LocalSteps); 1: no local steps
-  std::int64_t log_every = 10;  // speeds are means since the last multiple of this step count
+  std::int64_t log_every = 10;  // interval of the log; speeds are means since the interval began
   std::optional<EarlyStoppingOptions> early_stopping;
   std::optional<PlateauOptions> reduce_on_plateau;
   bool reproducible = false;  // whether batches are divided into logical shards
@@ -48,8 +48,8 @@ double scheduled_rate(const TrainOptions& train, const ScheduleTime& time);
 // Returns the number of steps of an epoch on `ranks` ranks.
 std::int64_t steps_per_epoch(const TrainOptions& train, const DataInfo& data, int ranks);
 
-// Returns a warning if a run, or a phase of one, ends within its warm-up; "" if it does not, or if its length is
-// unknown.
+// Returns a warning if the run or one of its phases ends during the warm-up of its learning rate; "" if not, or if its
+// length is unknown.
 std::string warmup_warning(const TrainOptions& train, const DataInfo& data, int ranks);
 
 // Computes steps, limits, the monitor and the rate of every step; names and metadata of the run are not set. `train`

@@ -32,31 +32,31 @@ struct CheckedPhase {
   std::int64_t memory = 0;  // bytes of the rank that needs the most
 };
 
-// The layers, memory and programs of a config on `ranks` ranks; if the run has phases, of the phase that needs the
-// most memory.
+// The layers, memory and programs of a config on `ranks` ranks. For a run in phases, these are the values of the phase
+// that needs the most memory.
 struct Checked {
   int ranks = 1;
   std::int64_t batch = 0;
   std::vector<RunPrograms> programs;  // one for each rank with its own programs (ranks_with_own_programs)
-  MemoryPlan memory;                  // of the rank that needs the most
+  MemoryPlan memory;                  // memory of the rank that needs the most
   Mesh mesh;
   BatchSizes sizes;
   std::vector<CheckedPosition> positions;  // the ranks of a replica: by stage, then along the tensor axis
   std::set<std::string> recomputed;        // blocks that `recompute: auto` computes again
   std::size_t assumed = 0;   // number of kernels that are not chosen yet, on which compute copies and arena depend
   bool automatic = false;    // the strategy is not chosen yet
-  bool data_at_hand = true;  // else shapes and classes are those of the config
+  bool data_at_hand = true;  // false: shapes and classes are taken from the config
   bool normalizes_own_samples = false;  // batch normalization uses the statistics of each replica
   std::int64_t least_share = 0;         // samples of a replica in a full batch
   std::int64_t largest_share = 0;
-  bool measures_shares = false;  // when training begins; here the shares are equal
+  bool measures_shares = false;  // whether training measures shares when it begins; here the shares are equal
   std::optional<Error> unfit;    // why a run has too little memory on this machine
-  double flops_per_sample = 0;   // of the forward pass
+  double flops_per_sample = 0;   // FLOPs of the forward pass
   std::int64_t parameters = 0;
   std::int64_t trainable = 0;
-  std::int64_t cached_bytes = 0;          // of all samples in `data.cache`; 0: no cache, or not known
-  std::vector<std::string> warnings;      // of the data
-  std::vector<CheckedPhase> phases = {};  // empty: the run has none
+  std::int64_t cached_bytes = 0;          // bytes of all samples in `data.cache`; 0: no cache, or unknown
+  std::vector<std::string> warnings;      // warnings about the data
+  std::vector<CheckedPhase> phases = {};  // empty: the run has no phases
 
   // The number of micro-batches of a step.
   int micro_batches() const { return sizes.gradient_accumulation; }

@@ -63,7 +63,7 @@ Strategy strategy_for(const RunSpec& spec, const DataInfo& data, int ranks, cons
   Strategy strategy{mesh_of(spec.strategy, ranks), spec.strategy, spec.strategy.overlap.or_else(!device.on_host),
                     device.compute_streams};
   if (strategy.mesh.pipeline == 1) return strategy;
-  constexpr std::int64_t micro_batch = 8;  // for which stages are balanced: the same for all batches and runs
+  constexpr std::int64_t micro_batch = 8;  // samples for which stages are balanced, equal for all batches and runs
   Reader reader;
   const Graph graph = build_model(spec.model, {.batch = micro_batch, .inputs = data.inputs}, reader).graph;
   reader.throw_if_failed();

@@ -102,8 +102,8 @@ class Job {
   World& world_;
   ProgramSpec program_spec_;
   Strategy strategy_;
-  std::vector<double> speeds_;  // of the replicas
-  LogicalShards shards_;        // of training batches
+  std::vector<double> speeds_;  // speeds of the replicas
+  LogicalShards shards_;        // logical shards of training batches
   RunPrograms programs_;
   AgreedKernels kernels_;
   MeshAxes axes_;

@@ -7,17 +7,17 @@
 namespace trainctl {
 
 struct CachedFile {
-  std::string kind;         // the beginning of its name: "kernels"
-  std::string fingerprint;  // of the hardware
-  std::string contents;     // its contents as messages call them: "kernel choices"
-  std::string remedy;       // what happens without it: "kernels are timed again"
+  std::string kind;         // the beginning of the file's name: "kernels"
+  std::string fingerprint;  // fingerprint of the hardware
+  std::string contents;     // name of the contents in messages: "kernel choices"
+  std::string remedy;       // what happens without the file: "kernels are timed again"
 };
 
 // Passes the text of a file to `read`, if there is such a file in $XDG_CACHE_HOME/trainctl or ~/.cache/trainctl.
-// Renames a file for which `read` throws an Error, and leaves one that cannot be read as it is; both with a warning.
+// Logs a warning if the file cannot be read, or if `read` throws an Error; in the second case the file is renamed.
 void load_cached(const CachedFile& file, const std::function<void(const std::string& text)>& read);
 
-// Stores a file. A cache that cannot be written is not an error: its contents are found again next time.
+// Stores a file. A cache that cannot be written is not an error: the next run computes the contents again.
 void keep_cached(const CachedFile& file, const std::string& text);
 
 }  // namespace trainctl

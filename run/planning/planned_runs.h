@@ -20,8 +20,8 @@ struct PlanRequest {
   int ranks = 1;
   int ranks_per_node = 1;
   DeviceTraits device;
-  PlannedRanks planned = PlannedRanks::stages;  // of the run under its own strategy
-  std::int64_t memory = 0;                      // bytes that a rank may use; 0: not known
+  PlannedRanks planned = PlannedRanks::stages;  // the ranks planned for the run's own strategy
+  std::int64_t memory = 0;                      // bytes that a rank may use; 0: unknown
 };
 
 // Throws Error{config} if ranks that share layers would be on several nodes: such a run does not start.

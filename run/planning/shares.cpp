@@ -115,7 +115,7 @@ std::vector<std::int64_t> shares_by_speed(std::int64_t samples, std::int64_t uni
   const std::int64_t units = samples / unit, least = units >= std::ssize(speeds) ? 1 : 0;
   const double all = std::accumulate(speeds.begin(), speeds.end(), 0.0);
   std::vector<std::int64_t> shares;
-  std::vector<double> missing;  // by which a share is smaller than its exact proportion
+  std::vector<double> missing;  // exact proportion minus share
   for (const double speed : speeds) {
     const double exact = static_cast<double>(units) * speed / all;
     shares.push_back(std::max(least, static_cast<std::int64_t>(exact)));

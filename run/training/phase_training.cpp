@@ -130,7 +130,7 @@ class PhaseTraining {
   RankRun& run_;
   Communicator& world_;
   Stream& stream_;
-  RunSpec spec_;  // of the phase
+  RunSpec spec_;  // config of the phase
   PhaseStart phase_;
   Job job_;
   SnapshotPlan snapshots_;
@@ -170,7 +170,7 @@ PhaseTraining::PhaseTraining(RankRun& run, const PhaseStart& phase, const std::o
   files.checkpoint.reset();  // their memory is no longer needed
   files.pretrained.reset();
   open_batches(start_of(run, resumed));
-  MemoryPlan memory = job_.engine().memory();  // this rank's; `check` prints the largest
+  MemoryPlan memory = job_.engine().memory();  // `check` prints the memory of the rank with the most
   memory.prefetched = training_->batch_bytes() + (validation_ ? validation_->batch_bytes() : 0);
   if (spec_.checkpoint.background)
     memory.staged = staged_bytes(snapshots_, world_.rank(), spec_.checkpoint.weights_only);

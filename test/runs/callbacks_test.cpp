@@ -51,7 +51,7 @@ TEST_CASE("early stopping ends a run with the weights of its best epoch") {
   CHECK(kept_best.at("step") < kept_last.at("step"));
   CHECK(end.at("weights_sha256") == kept_best.at("weights_sha256"));
 
-  // Resumed every two epochs, it ends at the same step. (With restore_best each piece would end with its best weights.)
+  // A run that is resumed every two epochs ends at the same step. restore_best would change the weights of each piece.
   const std::string pieces = folder / "pieces";
   for (std::size_t epochs = 2; epochs < 60; epochs += 2) {
     const Finished piece = trainctl(
@@ -84,7 +84,7 @@ TEST_CASE("on a plateau the learning rate falls, also in a run that is resumed")
   CHECK(events(pieces, "end").back().at("weights_sha256") == events(whole, "end").back().at("weights_sha256"));
 }
 
-TEST_CASE("a metric that cannot be monitored is one error, with its location") {
+TEST_CASE("a metric that cannot be monitored is reported as one error, with its location") {
   const Folder folder;
   const std::string no_validation = R"(
 data: {dataset: synthetic, samples: 40, shape: [4, 4, 1], classes: 3}

@@ -171,7 +171,7 @@ TEST_CASE("an epoch whose samples all have weight 0 is an error, and such valida
   const Finished run = trainctl(folder, {"run", validated, "--ranks", "1", "--run-dir", "validated"});
   INFO(tail(run.errors));
   CHECK(run.code == 0);
-  CHECK(count(run.errors, "all samples of the validation data weigh 0") == 1);
+  CHECK(count(run.errors, "all validation samples have weight 0") == 1);
   CHECK(events(folder / "validated", "epoch").back()["validation"]["accuracy"] == "NaN");
 }
 

@@ -88,7 +88,7 @@ inline std::string save(CheckpointStore&& store, const Snapshot& snapshot, bool 
 }
 inline std::string save(CheckpointStore& store, const Snapshot& snapshot) { return save(std::move(store), snapshot); }
 
-// The snapshot with its best value set to one of this step.
+// Returns the snapshot with a best value that was reached at this step.
 inline Snapshot with_best(Snapshot snapshot, std::int64_t step) {
   snapshot.best = {"val_loss", false, 0.1 + 1.0 / static_cast<double>(step), step};
   return snapshot;

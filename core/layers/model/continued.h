@@ -6,10 +6,10 @@
 
 namespace trainctl {
 
-// If the section `model` has `until: LAYER`, its layers become the layers of the included section `included` up to
-// LAYER, followed by its own. The included section's weights then skip the removed and the new layers; its outputs and
-// the `freeze` patterns that name removed layers are dropped. Removes the keys that it handled from both sections;
-// reports an error if there is no such layer.
+// If the section `model` has `until: LAYER`, inserts the layers of the section `included` up to LAYER before the layers
+// of `model`. The weights of `included` then skip the removed and the new layers; its outputs and the `freeze` patterns
+// that name removed layers are dropped. Removes the handled keys from both sections. Reports an error if `included` has
+// no such layer.
 void continue_network(Node& model, Node& included, Reader& reader);
 
 }  // namespace trainctl

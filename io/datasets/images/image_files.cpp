@@ -40,12 +40,12 @@ bool is_image(const std::string& ending) {
   return is_among(ending, {".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".webp", ".gif", ".bmp", ".dib"});
 }
 
-// Whether the ending is that of an image format that is not supported.
+// Whether the file name ends like an image in a format that is not supported.
 bool is_other_image(const std::string& ending) {
   return is_among(ending, {".tif", ".tiff", ".avif", ".heic", ".heif", ".jp2", ".jxl", ".ppm", ".pgm", ".pbm"});
 }
 
-// Whether the first bytes of a file are those of a supported image format.
+// Whether a file begins like an image in a supported format.
 bool begins_as_image(const std::string& path) {
   if (file_type(path) != FileType::regular) return false;
   const InputFile file(path);

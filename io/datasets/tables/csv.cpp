@@ -297,9 +297,9 @@ Section csv_choice() {
            "may be missing in validation and test.")
       .key("categorical", &CsvOptions::categorical,
            "Columns of words. Each becomes one value for every word of the training split: 1 if the field holds the "
-           "word, else 0 (one-hot). Columns without numbers in which words are repeated need not be listed; columns "
-           "whose numbers are only names must be. If the target is listed, its words are classes, even if the loss "
-           "accepts values, which are then 1 for the class and 0 for the others.")
+           "word, else 0 (one-hot). A column without numbers need not be listed if some of its words are repeated; a "
+           "column whose numbers are names of categories must be listed. If the target is listed, its words are "
+           "classes, also for a loss that accepts values: the values are then 1 for the class and 0 for the others.")
       .key("numeric", &CsvOptions::numeric,
            "Columns in which anything but a number is an error; columns of numbers need not be listed.")
       .key("out_of_vocabulary", &CsvOptions::out_of_vocabulary,
@@ -308,15 +308,15 @@ Section csv_choice() {
            "test or prediction is an error. A class that is missing in the training split is always an error.")
       .key("missing", &CsvOptions::missing,
            "What replaces a missing number, that is, a field that is empty or holds NA, N/A, NaN, null or ?: the mean "
-           "of the training split's values, zero, or this number; error: it stops the run. A missing word becomes "
+           "of the training split's values, zero, or this number; error: the run ends. A missing word becomes "
            "zeros; in columns listed in `categorical`, only empty fields are missing. A target must not be missing.")
       .key("standardize", &CsvOptions::standardize,
            "Whether every column of numbers is shifted and scaled to mean 0 and variance 1, measured on the training "
            "split; constant columns become 0.")
       .key("delimiter", &CsvOptions::delimiter, "The character between fields.")
       .key("header", &CsvOptions::header,
-           "Whether the first line names the columns; otherwise their names are \"1\", \"2\", and so on. auto: it "
-           "does, and a first line that looks like a sample is an error.")
+           "Whether the first line names the columns; otherwise their names are \"1\", \"2\", and so on. auto: as "
+           "true, but it is an error if the first line looks like a sample.")
       .check([](const CsvOptions& options, const Node& node, Reader& reader) {
         const auto location_of = [&](const char* key) {
           const Node* value = node.find(key);

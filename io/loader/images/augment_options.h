@@ -1,4 +1,4 @@
-// The sections of options of the augmentations that compute new values, and the functions that their options share.
+// The config sections of the augmentations that compute new values, and functions that several of them use.
 #pragma once
 
 #include <algorithm>
@@ -32,20 +32,20 @@ Bounds around_zero(const Factor& factor);
 // Returns [low, high] as given; for one number f, [0, f].
 Bounds from_zero(const Factor& factor);
 
-// Reports a factor, the value of `key`, that is neither one number nor two in ascending order.
+// Reports an error unless the factor, the value of `key`, is one number or two numbers in ascending order.
 void check_factor(const std::string& key, const Factor& factor, const Node& section, Reader& reader);
 
-// The darkest and the lightest value after all transforms; auto: the values to which they map the stored values 0 and
-// 255.
+// The darkest and the lightest value after all transforms; auto: the values to which the transforms map the stored
+// values 0 and 255.
 using ValueRange = Auto<std::array<double, 2>>;
 inline constexpr const char* value_range_meaning =
     "[low, high] of the values after `transform`; auto: the values to which `transform` maps the bytes 0 and 255.";
 
-// Reports a range that is empty.
+// Reports an error if the range is empty.
 void check_value_range(const ValueRange& range, const Node& section, Reader& reader);
 
-// The range in stored values: one for each channel, or one for all channels. If `transform` inverts values, from is
-// above to.
+// A value range in stored values. `from` and `to` have one element for each channel, or one element for all channels.
+// If the transforms invert values, `from` is larger than `to`.
 struct StoredRange {
   std::vector<float> from, to;
 

@@ -69,7 +69,7 @@ class Transform {
   std::optional<ResizeTarget> first_resize() const;
 
   // Applies the fixed geometry. The result points into the sample or into the scratch. Throws Error{data} that names
-  // the sample if its shape differs from that of the other samples.
+  // the sample if its shape differs from the shape of the other samples.
   ImageView prepare(const Sample& sample, const Dataset& dataset, std::int64_t number, Scratch& scratch) const;
   // Applies augmentation and the last pass; writes output_shape().count() values of output_dtype() to `to`. Random
   // numbers depend on (key, sample, position in the list). Augmentations compute pixels in output_dtype(), in memory of

@@ -17,7 +17,7 @@ struct InputPlan {
   bool stored = true;  // samples keep their stored type: bytes, which the device scales, or tokens
 };
 
-// Makes the plan of the input `name`. `info` is the training split's info, and `stored` are the types in which the
+// Makes the plan of the input `name`. `info` is the info of the training split, and `stored` are the types in which the
 // data sets of all splits store the input. Throws Error{config} if a step cannot be applied.
 InputPlan plan_input(const DataOptions& options, const DatasetInfo& info, const std::vector<DType>& stored,
                      const std::string& name, StatisticsSource& statistics);

@@ -10,10 +10,10 @@
 
 namespace trainctl {
 
-// The time before its limit at which a job receives the signal to save, and the reason for this time.
+// How long before the end of its time limit a job receives the signal to save, and the reason for this value.
 struct SignalLead {
   int seconds = 120;
-  std::string reason = "nothing is measured yet";
+  std::string reason = "no run has been measured yet";
 };
 
 // Computes the time from measurements of a run: a request to stop takes effect after the step that follows the current

@@ -73,8 +73,8 @@ SizesAndSeconds measure_copies(Communicator& ranks, Backend& backend, Stream& st
   return sizes;
 }
 
-// Times calls of a kind for growing sizes, on the slowest rank. All ranks must call this function; the result is equal
-// on all ranks.
+// Times calls of a kind for growing sizes; each time is the slowest rank's. All ranks must call this function; the
+// result is equal on all ranks.
 SizesAndSeconds measure_calls(Communicator& ranks, Backend& backend, Stream& stream, Kind kind, bool shared) {
   SizesAndSeconds sizes;
   for (const CommBenchRow& row : bench_collective(ranks, backend, stream,

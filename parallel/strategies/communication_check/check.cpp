@@ -102,8 +102,8 @@ class Simulation {
 
   int member(int r, MeshAxis axis, int along) const { return mesh_.rank(mesh_.position(r).with(axis, along)); }
 
-  // Returns whether rank `r` waits for a communication of the kind of `other`, which is a communication of a rank that
-  // `r` waits for.
+  // Returns whether `other` is the kind of communication that rank `r` waits for. `other` is a communication of one of
+  // the ranks that `r` waits for.
   bool answers(int r, MeshAxis axis, const Communication& other) const {
     const Communication& mine = ranks_[index(r)].at(axis);
     if (mine.is_collective()) return other.is_collective();
@@ -167,11 +167,11 @@ class Simulation {
     const Communication& mine = ranks_[index(r)].at(axis);
     const std::string_view answer = mine.is_collective() ? "collective" : mine.kind == Kind::send ? "receive" : "send";
     fail(r, axis,
-         format("{} and waits for rank {}, whose '{}' has no {} for it on the {} axis", wait_text(r),
+         format("{} and waits for rank {}, whose program '{}' has no {} for it on the {} axis", wait_text(r),
                 ranks_[index(other)].number, ranks_[index(other)].list->program->name, answer, name_of(axis)));
   }
 
-  // Each rank waits for another waiting rank, so that a path from rank to awaited rank ends in a circle.
+  // Each rank waits for another waiting rank, so the path from a rank to the rank that it awaits ends in a cycle.
   [[noreturn]] void fail_deadlock(int r) const {
     constexpr std::size_t max_shown = 8;
     std::vector<int> path;
@@ -186,7 +186,7 @@ class Simulation {
       text += format("{}{} and waits for rank {}", i == 0 ? "" : "; ", wait_text(path[i]),
                      ranks_[index(path[(i + 1) % path.size()])].number);
     }
-    if (path.size() > max_shown) text += format("; and so on around {} ranks", path.size());
+    if (path.size() > max_shown) text += format("; and so on, in a cycle of {} ranks", path.size());
     fail(path.front(), awaited_axis(path.front()), text);
   }
 
@@ -204,7 +204,7 @@ class Simulation {
     }
     return text + ")";
   }
-  // Returns the same text; if the rank is at a wait, the text names the wait, too.
+  // Returns the text of state_text(); if the rank is at a wait, the text also names the wait.
   std::string wait_text(int r) const {
     const Rank& rank = ranks_[index(r)];
     const Communication& at = rank.list->all[rank.next];

@@ -102,7 +102,7 @@ class StageSchedule {
   }
 
   // Moves the sends and receives of a pass to their exchanges. All variants of the backward pass exchange the same
-  // tensors, so that the exchanges of one variant are moved; a smaller micro-batch has only one variant.
+  // tensors, so only the exchanges of the first variant are moved; a smaller micro-batch has only one variant.
   void move_exchanges(Segment& segment, bool of_rest) {
     const auto transfer = [&](const StageMessage& message) -> Transfer& {
       Exchange& exchange = exchange_of(message);
@@ -174,8 +174,8 @@ class StageSchedule {
   void await(Exchange& exchange) {
     if (exchange.pending_wait) program_.schedule.push_back(*std::exchange(exchange.pending_wait, std::nullopt));
   }
-  // Adds the waits for all exchanges of a slot, before its tensors are read or their memory is reused; with
-  // `sends_only`, the waits for sends alone, if further tensors are received in the slot.
+  // Adds the waits for all exchanges of a slot, before its tensors are read or their memory is reused. With
+  // `sends_only`, adds only the waits for sends, since the slot is about to receive further tensors.
   void await_all_of(int slot, bool sends_only = false) {
     for (Exchange& exchange : exchanges_) {
       const bool matches = !sends_only || exchange.message.from == own_;

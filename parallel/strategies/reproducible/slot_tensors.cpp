@@ -1,4 +1,4 @@
-// Adds tensors in slots, which are copies of the tensors in slot 0.
+// Creates tensors of gradients and sums in slots after slot 0; most are copies of the tensors in slot 0.
 #include "parallel/strategies/reproducible/slot_tensors.h"
 
 #include "core/base/format.h"

@@ -1,4 +1,4 @@
-// Logs the warnings of results.
+// Logs warnings about results: values that are not finite or are missing, and validation data without weight.
 #include "parallel/trainer/hooks/result_warnings.h"
 
 #include <algorithm>
@@ -23,12 +23,12 @@ void ResultWarnings::not_finite(const std::string& prefix, const std::map<std::s
     const auto result = std::ranges::find(results_, name, &MetricResult::name);
     if (std::isnan(value) && result != results_.end() && !result->wants.empty()) {
       log::warning(format(
-          "{}{} is not defined at step {}: it requires {}, but the {} data has none; such a value is never the best",
+          "{}{} is not defined at step {}: it requires {}, but the {} data has none; it does not count as the best",
           prefix, name, step, result->wants, data));
       continue;
     }
     log::warning(format(
-        "{}{} is {} at step {}: such a value is never the best; look for values that are not finite in the {} data",
+        "{}{} is {} at step {}: it does not count as the best; look for values that are not finite in the {} data",
         prefix, name, value, step, data));
   }
 }
@@ -36,15 +36,15 @@ void ResultWarnings::not_finite(const std::string& prefix, const std::map<std::s
 void ResultWarnings::missing(const std::string& watcher, const std::string& monitor,
                              const std::map<std::string, double>& values) {
   if (values.contains(monitor) || !is_first(watcher)) return;
-  log::warning(format("{} monitors {}, which this evaluation does not report: it has no effect until there is a value",
-                      watcher, monitor));
+  log::warning(format("{} monitors {}, which this evaluation does not report: {} has no effect until one reports it",
+                      watcher, monitor, watcher));
 }
 
 void ResultWarnings::weightless_validation(double weight) {
   if (weight != 0 || !is_first("the weights of validation")) return;
   log::warning(
-      "all samples of the validation data weigh 0 or cannot be read: its loss and metrics are meaningless; check the "
-      "weights of the data");
+      "all validation samples have weight 0 or cannot be read: the validation loss and metrics are meaningless; check "
+      "the weights of the data");
 }
 
 }  // namespace trainctl

@@ -81,7 +81,7 @@ TEST_CASE("files: regular files, links and folders are read") {
   CHECK(listing == "a file;below folder;empty file;link link;");
 }
 
-TEST_CASE("files: a file that cannot be read is one error with the file's name") {
+TEST_CASE("files: a file that cannot be read leads to one error with the file's name") {
   const Folder folder;
   write(folder / "a", "text");
   const std::string loop = folder / "loop", pipe = folder / "pipe", long_name = folder / std::string(300, 'x');

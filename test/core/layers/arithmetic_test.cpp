@@ -108,7 +108,7 @@ TEST_CASE("noise and spatial dropout are ops in training only") {
   CHECK(dropout.graph.ops.back().as<Dropout>().unit == DropoutUnit::channel);
 }
 
-TEST_CASE("outputs that cannot be combined or reshaped are one error each") {
+TEST_CASE("outputs that cannot be combined or reshaped lead to one error each") {
   const auto problem = [](const std::string& layer) { return errors(after_two(layer), {5, 6, 3}); };
   CHECK(contains(problem("multiply: {from: [a, input]}"), "5x6x4 of 'a' and 5x6x3 of 'input'"));
   CHECK(contains(problem("subtract: {from: [a, b, a]}"), "a difference needs two"));

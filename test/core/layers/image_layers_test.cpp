@@ -157,7 +157,7 @@ TEST_CASE("upsampling2d multiplies sizes, and cropping2d removes borders") {
   CHECK(output("cropping2d: {cropping: [[1, 0], [2, 3]]}", {6, 7, 3}) == Shape{5, 2, 3});
 }
 
-TEST_CASE("an input or option that does not fit these layers is one error") {
+TEST_CASE("an input or option that does not fit these layers leads to one error") {
   const std::string from = " (from the input)";
   const auto at = [&](const std::string& kind, const std::string& text) {
     return "m.yaml:2:5: " + kind + " '" + kind + "': " + text + from;

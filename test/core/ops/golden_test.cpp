@@ -46,7 +46,7 @@ const LossCase losses[] = {
     {"loss_masked_sequence", SparseCategoricalCrossentropy{}},
 };
 
-// Returns a metric of six outputs for a loss with these targets.
+// Returns the rule after it was adapted to six outputs and to a loss with these targets.
 template <class Rule>
 MetricRule fitted(LossTargets targets, Rule rule = {}) {
   CHECK(rule.adapt({targets, LossLink::identity, false, 6}).empty());
@@ -96,7 +96,7 @@ const std::vector<MetricCase>& metrics() {
   return cases;
 }
 
-// Returns a rule with the betas and the epsilon of the golden file that differ from the defaults.
+// Returns a rule with betas and an epsilon that differ from the defaults; the golden file was made with them.
 template <class Rule>
 Rule other() {
   Rule rule;
@@ -161,7 +161,7 @@ Value row_of(const Value& matrix, std::int64_t index) {
 
 }  // namespace
 
-TEST_CASE("losses and their gradients are PyTorch's") {
+TEST_CASE("losses and their gradients equal PyTorch's") {
   const auto backend = backend_under_test();
   const Golden golden("ops.safetensors");
   const DType dtype = GENERATE(DType::float32, DType::bfloat16, DType::float16);
@@ -188,7 +188,7 @@ TEST_CASE("losses and their gradients are PyTorch's") {
   }
 }
 
-TEST_CASE("metrics are PyTorch's and Keras'") {
+TEST_CASE("metrics equal PyTorch's and Keras'") {
   const auto backend = backend_under_test();
   const Golden golden("ops.safetensors");
   const DType dtype = GENERATE(DType::float32, DType::bfloat16, DType::float16);
@@ -203,7 +203,7 @@ TEST_CASE("metrics are PyTorch's and Keras'") {
   }
 }
 
-TEST_CASE("batch normalisation with running statistics is PyTorch's") {
+TEST_CASE("batch normalisation with running statistics equals PyTorch's") {
   const auto backend = backend_under_test();
   const Golden golden("ops.safetensors");
   const DType dtype = GENERATE(DType::float32, DType::bfloat16, DType::float16);

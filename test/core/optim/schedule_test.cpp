@@ -149,7 +149,7 @@ TEST_CASE("inverse_sqrt is the Transformer's schedule") {
   CHECK(Schedule("inverse_sqrt", {}).learning_rate(1, at(3)) == 0.5);
 }
 
-TEST_CASE("one_cycle is PyTorch's schedule") {
+TEST_CASE("one_cycle equals PyTorch's schedule") {
   // Values of torch.optim.lr_scheduler.OneCycleLR(max_lr=0.5, total_steps=100).
   const std::pair<int, double> cosine[] = {{0, 0.02},  {1, 0.02140689028}, {10, 0.1475819742}, {28, 0.4985931097},
                                            {29, 0.5},  {30, 0.4997482676}, {60, 0.2946400451}, {98, 0.0002537323577},
@@ -207,7 +207,7 @@ TEST_CASE("schedules refuse durations and contradictory options") {
   CHECK(errors("step", {{"boundaries", list}, {"every", scalar_node("5 steps")}}) == 1);
 }
 
-TEST_CASE("each wrong option of a schedule is one error") {
+TEST_CASE("each wrong option of a schedule leads to one error") {
   const Node two = list_of({"0.5", "0.25"}), three = list_of({"0.5", "0.25", "0.125"});
   const Node steps = list_of({"3 steps", "5 epochs"});
   CHECK(errors_of("piecewise", {{"boundaries", steps}, {"values", three}}).empty());

@@ -46,7 +46,7 @@ std::string problems(const T& value, const std::vector<std::string>& names, Cove
 
 }  // namespace
 
-TEST_CASE("one value is for the only output, and a map has values by name") {
+TEST_CASE("a single value applies to the only output, and a map has values by name") {
   const Losses one = read<Losses>("huber");
   CHECK_FALSE(one.named());
   CHECK(one.of("").name == "huber");
@@ -100,7 +100,7 @@ TEST_CASE("names must be those of the model's outputs") {
         "the model has several outputs: set one value for each, {a: ..., b: ...}\n");
   CHECK(problems(some, {"a", "b"}, Coverage::all) == "no value is set for the output 'b'\n");
   CHECK(problems(two, {"a", "bb"}, Coverage::some) == "the model has no output 'b'; did you mean 'bb'?\n");
-  CHECK(problems(two, {""}, Coverage::some).find("'a' names an output, but the model names none") == 0);
+  CHECK(problems(two, {""}, Coverage::some).find("'a' names an output, but the model's outputs have no names") == 0);
 }
 
 }  // namespace trainctl::by_name_test

@@ -21,10 +21,10 @@ Shape random_shape(std::mt19937& random) {
   return Shape(sizes);
 }
 
-// An extent with the values that it was made from, which tell whether it holds an element.
+// An extent, and the values from which it was made; holds() uses these values only.
 struct Part {
   TensorExtent extent;
-  std::vector<std::int64_t> offsets, sizes;  // of the box or of the range
+  std::vector<std::int64_t> offsets, sizes;  // offsets and sizes of the box or of the range
   bool flat = false;
   std::vector<std::int64_t> within = {};  // the elements of a range of a box
 
@@ -48,7 +48,7 @@ std::vector<std::int64_t> elements_of(const Part& part, const Shape& shape) {
   return elements;
 }
 
-// Returns elements [offset, offset + count) of those that a part holds.
+// Returns a part with `count` of the elements that `outer` holds, beginning with element number `offset`.
 Part range_of(const Part& outer, const Shape& shape, std::int64_t offset, std::int64_t count) {
   const std::vector<std::int64_t> elements = elements_of(outer, shape);
   Part part;
@@ -117,7 +117,7 @@ TEST_CASE("the first element that is not in exactly one extent is found") {
   for (int trial = 0; trial < 20000; ++trial) {
     const Shape shape = random_shape(random);
     std::vector<Part> parts;
-    if (random() % 2) {  // parts along one axis, of which one is missing now and then
+    if (random() % 2) {  // parts along one axis; sometimes one is missing
       const std::int64_t axis = shape.rank() == 0 ? 0 : below(random, shape.rank());
       const std::int64_t size = shape.rank() == 0 ? 1 : shape[axis];
       for (std::int64_t at = 0; at < size && shape.rank() > 0;) {

@@ -253,7 +253,7 @@ TEST_CASE("augmented batches are the same for any number of workers and ranks, a
   CHECK(same == 0);
 }
 
-TEST_CASE("each invalid option of an augmentation is one error with its location") {
+TEST_CASE("each invalid option of an augmentation leads to one error with its location") {
   for (const char* item : {
            "random_rotation",
            "{random_rotation: 1.5}",

@@ -91,7 +91,7 @@ TEST_CASE("class weights are set by the name or the number of a class") {
   }
 }
 
-TEST_CASE("each weight of a class that does not exist is one error") {
+TEST_CASE("each weight of a class that does not exist leads to one error") {
   const TempFolder folder;
   write_table(folder / "t.csv");
   const auto csv = [&](const std::string& target) {

@@ -46,7 +46,7 @@ TEST_CASE("all tensors that do not match are reported together, with their names
   CHECK(contains(keras, "FILE: no tensor of the network uses 'c2/0' (1x1x6x8)"));
 }
 
-TEST_CASE("a file of another network is one error") {
+TEST_CASE("a file of another network leads to one error") {
   const std::string yaml = "layers: [flatten, {dense: {name: d, units: 3}}]\nweights: " + golden + "small.h5\n";
   const std::string failure = failure_of([&] { load(yaml, small_image()); });
   CHECK(contains(failure,

@@ -80,7 +80,7 @@ inline bool holds(const TensorExtent& extent, const Shape& shape, std::int64_t e
     return at >= extent.offsets()[i] && at < extent.offsets()[i] + extent.sizes()[i];
   };
   if (extent.kind() == TensorExtent::Kind::range) return within(0, element);
-  std::int64_t index = 0, stride = 1;  // of the element within the box
+  std::int64_t index = 0, stride = 1;  // index of the element within the box
   for (std::size_t axis = shape.sizes().size(); axis-- > 0; element /= shape.sizes()[axis]) {
     const std::int64_t at = element % shape.sizes()[axis];
     if (!within(axis, at)) return false;

@@ -271,7 +271,7 @@ void broadcast(const Subject& subject) {
   }
 }
 
-// A pipeline: each rank adds its number and passes on; rank 0 starts.
+// A pipeline: rank 0 sends values; each rank adds its number to the received values and sends them to the next rank.
 void send_and_receive(const Subject& subject) {
   const Rank self(subject);
   const int rank = self.rank();
@@ -290,8 +290,8 @@ void send_and_receive(const Subject& subject) {
   }
 }
 
-// Messages of many sizes one after the other, one of them larger than any memory between the ranks; each rank passes on
-// the received messages.
+// Messages of many sizes, one after the other; one is larger than any buffer between the ranks. Each rank sends the
+// messages that it received to the next rank.
 void many_messages(const Subject& subject) {
   const std::unique_ptr<Stream> stream = subject.backend.asynchronous_stream();
   const Rank self({subject.communicator, subject.backend, *stream});
@@ -320,7 +320,7 @@ void many_messages(const Subject& subject) {
   }
 }
 
-// Many calls queued at once while the host continues, more than the communicator has descriptors for.
+// Queues more calls than the communicator has descriptors, while the host continues.
 void asynchronous(const Subject& subject) {
   const std::unique_ptr<Stream> stream = subject.backend.asynchronous_stream();
   const Rank self({subject.communicator, subject.backend, *stream});
@@ -337,7 +337,7 @@ void asynchronous(const Subject& subject) {
       all, [&](std::int64_t i) { return reduced(Reduction::sum, self.size(), i); }, "asynchronous all_reduce");
 }
 
-// A recorded call that is run again: a sum of sums of sums.
+// Runs a recorded all-reduce three times: the result is a sum of sums of sums.
 void recorded(const Subject& subject) {
   const Rank self(subject);
   if (!self.communicator.recordable()) return;
@@ -361,7 +361,7 @@ void split(const Subject& subject) {
   const Rank self(subject);
   const int rank = self.rank();
   const int ranks = self.size();
-  const std::unique_ptr<Communicator> half = self.communicator.split(rank % 2, -rank);  // reversed
+  const std::unique_ptr<Communicator> half = self.communicator.split(rank % 2, -rank);  // ranks in reverse order
   int expected_sum = 0;
   int members = 0;
   int after = 0;
@@ -391,7 +391,7 @@ void split(const Subject& subject) {
       "all_reduce after a split");
 }
 
-void memory_comes_and_goes(const Subject& subject) {
+void memory_is_allocated_repeatedly(const Subject& subject) {
   const Rank self(subject);
   for (int round = 0; round < 20; ++round) {
     const Memory memory = self.communicator.allocate(40000);
@@ -420,7 +420,7 @@ const std::vector<Case>& cases() {
                                          {"asynchronous", asynchronous},
                                          {"recorded", recorded},
                                          {"split", split},
-                                         {"memory comes and goes", memory_comes_and_goes}};
+                                         {"memory is allocated repeatedly", memory_is_allocated_repeatedly}};
   return list;
 }
 

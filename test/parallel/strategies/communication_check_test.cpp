@@ -192,7 +192,7 @@ TEST_CASE("each change to one replica's reductions is refused") {
     });
     CHECK(contains(text, name));
     if (reduction.name == "bucket " + std::to_string(positions.size() - 1)) {
-      CHECK(contains(text, "and waits for rank 1, whose 'changed' has no collective for it on the data axis"));
+      CHECK(contains(text, "and waits for rank 1, whose program 'changed' has no collective for it on the data axis"));
       CHECK(contains(text, "rank 0 is at wait 'bucket "));
     }
   }
@@ -227,11 +227,11 @@ TEST_CASE("a send without its receive is refused, and so is a receive without it
   Problem problem = problem_of(mesh, std::vector{first, Script("alone").send("cut2", pipeline_axis, 2), last});
   CHECK(problem.text ==
         "net.yaml:7:3: rank 0 is at send 'cut' in forward of 'step' (100 float32 to rank 1) and waits "
-        "for rank 1, whose 'alone' has no receive for it on the pipeline axis");
+        "for rank 1, whose program 'alone' has no receive for it on the pipeline axis");
   CHECK(problem.location.line == 7);
   problem = problem_of(mesh, std::vector{Script("alone"), middle, last});
   CHECK(contains(problem.text, "rank 1 is at receive 'cut' in forward of 'step' (100 float32 from rank 0) and waits "));
-  CHECK(contains(problem.text, "waits for rank 0, whose 'alone' has no send for it"));
+  CHECK(contains(problem.text, "waits for rank 0, whose program 'alone' has no send for it"));
   problem = problem_of(mesh, std::vector{first, middle, Script().receive("cut2", pipeline_axis, 1, 99)});
   CHECK(contains(problem.text,
                  "the sizes of communications that meet on the pipeline axis differ: rank 1 is at send 'cut2'"));

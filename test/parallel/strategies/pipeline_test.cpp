@@ -26,7 +26,7 @@ struct Task {
   std::string name;
   std::string network;
   std::vector<ModelInput> inputs = {{"", {8, 8, 2}, {}}};
-  Shape positions = {};  // of the targets
+  Shape positions = {};  // positions of the targets
   std::uint32_t tokens = 0;
   bool two_outputs = false;
   std::string optimizer = "{name: sgd, learning_rate: 0.1, momentum: 0.9}";

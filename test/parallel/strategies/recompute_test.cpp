@@ -24,7 +24,7 @@ struct Task {
   std::string network;
   Shape sample = {8, 8, 2};
   std::uint32_t tokens = 0;
-  Shape positions = {};  // of the targets
+  Shape positions = {};  // positions of the targets
 };
 
 const std::vector<Task> tasks = {

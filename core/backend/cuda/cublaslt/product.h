@@ -27,9 +27,9 @@ struct ProductShape {
 // A product with its algorithm. run() queues the product, allocates no memory, and computes the same bits every time.
 class Product {
  public:
-  // Uses the recorded algorithm. If none is recorded, times the algorithms that cuBLASLt's heuristics offer on random
-  // data, and uses and records the fastest. `label` names the op in messages. Throws Error{config} if cuBLASLt has no
-  // algorithm for the shape, Error{data} if the record is not an algorithm.
+  // Uses the recorded algorithm. Without a record, runs the algorithms that cuBLASLt's heuristics offer on random data,
+  // measures their times, and uses and records the fastest. `label` names the op in messages. Throws Error{config} if
+  // cuBLASLt has no algorithm for the shape, Error{data} if the record is not an algorithm.
   Product(const Device& device, const ProductShape& shape, KernelChoices& choices, const std::string& label);
 
   std::int64_t workspace_bytes() const { return workspace_bytes_; }

@@ -37,13 +37,13 @@ TEST_CASE("if no two results agree, the spread is wide") {
   CHECK(repeated.spread() > wide_spread);
 }
 
-TEST_CASE("lists of times agree if half of their times do") {
+TEST_CASE("lists of times agree if half of their times agree") {
   Repeated repeated(3, 0.05);
   repeated.add({1, 10, 100});
   CHECK(!repeated.settled());
   repeated.add({2, 11, 101});
   CHECK(!repeated.settled());
-  repeated.add({2.5, 10.3, 101, 1000});  // a list with one time more
+  repeated.add({2.5, 10.3, 101, 1000});  // a list with one more time
   CHECK(repeated.settled());
   CHECK(repeated.chosen() == 0);
   CHECK(repeated.spread() == Approx(0.03));

@@ -1,5 +1,5 @@
-// Lowers convolutions, forward and backward, to the fastest of cuDNN's engines, its graphs that fuse bias and
-// activation, this project's kernels for few channels and, if the convolution is a matrix product, cuBLASLt's products.
+// Lowers convolutions, forward and backward, to the fastest candidate. Candidates are cuDNN's engines, cuDNN's graphs
+// that fuse bias and activation, this project's kernels for few channels, and cuBLASLt's products for 1x1 convolutions.
 //
 // Candidates are recorded as "engine 62:2=4,13=0", "fused 41:24=7", or by the names of products (dense.h) and of
 // kernels for few channels (few_channels.h).
@@ -125,8 +125,7 @@ Candidates candidates_of(const LowerContext& context, const OpGraphs& graphs,
   return {std::move(names), std::move(make), prepare};
 }
 
-// A candidate that runs a plan. The kernel, input 1 of the forward pass and of the gradient by the input, has the
-// layout that cuDNN needs.
+// Returns a candidate that runs a plan; the caller sets `run`.
 Candidate candidate_of(const LowerContext& context, const std::string& name, std::int64_t workspace_bytes) {
   Candidate candidate;
   candidate.implementation = "cudnn " + name;
@@ -135,6 +134,7 @@ Candidate candidate_of(const LowerContext& context, const std::string& name, std
   return candidate;
 }
 
+// Sets the layout that cuDNN needs for the kernel, which is input 1 of the forward pass and of the input's gradient.
 void ask_for_kernel(const LowerContext& context, DType dtype, Candidate& candidate) {
   candidate.inputs[1] = {dtype, "ohwi", context.input(1).shape.count() * size_of(dtype)};
 }
