@@ -26,7 +26,7 @@ struct PresetSize {
   std::string name;
   Shape sample;
   std::int64_t parameters = 0;
-  double flops = 0;  // of a sample's forward pass
+  double flops = 0;  // FLOPs of a sample's forward pass
 };
 
 PresetSize size_of(const std::string& name) {

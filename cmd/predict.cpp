@@ -163,7 +163,7 @@ int predict_by_checkpoint(const RunSpec& spec, const PredictOptions& options, Pr
   RestoreSource stored;
   if (trained.checkpoint) stored = {&trained.checkpoint->snapshot, trained.checkpoint->path, options.common.config};
   Predictor predictor(spec, data.inputs(), *source, rank, device, stored, world);
-  std::vector<std::string> names;  // of the first output's classes, on rank 0
+  std::vector<std::string> names;  // names of the first output's classes, on rank 0
   if (trained.checkpoint) names = read_class_names(trained.checkpoint->manifest.metadata);
   const OutputMeanings outputs = meanings_of(spec, predictor.outputs(), names);
   const auto pictures = options.writes_pictures()

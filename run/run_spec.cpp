@@ -65,7 +65,7 @@ void check_monitors(const RunSpec& spec, const Node& node, Reader& reader) {
 // Losses, metrics and files must be given by the names of the model's inputs and outputs.
 void check_inputs_and_outputs(const RunSpec& spec, const Node& node, Reader& reader) {
   const Node* train = node.find("train");
-  if (!train || spec.model.layers.empty()) return;  // which is reported elsewhere
+  if (!train || spec.model.layers.empty()) return;  // the missing section is reported elsewhere
   const auto reported = [&](const Reference& output) { return reader.reported(output.location); };
   if (std::any_of(spec.model.outputs.begin(), spec.model.outputs.end(), reported)) return;
   const std::vector<std::string> outputs = output_names(spec.model);

@@ -25,11 +25,11 @@ struct StepHashes {
 
 struct ScaledRun {
   int ranks = 1;
-  std::map<std::int64_t, StepHashes> steps;  // by steps done; only steps after which the ranks have equal weights
+  std::map<std::int64_t, StepHashes> steps;  // key: steps done; only steps after which ranks have equal weights
   std::string directory;                     // exists as long as the ScalingRuns
 };
 
-// The first step, of those that both runs have, after which they differ; empty if they agree.
+// Returns the first step of both runs after which their hashes differ; empty if all are equal.
 std::optional<std::int64_t> first_difference(const ScaledRun& a, const ScaledRun& b);
 
 // The options with which the command starts itself, hidden from its users.
@@ -54,7 +54,7 @@ class ScalingRuns {
 
 struct ScalingDifference {
   int ranks = 1, other_ranks = 1;
-  std::int64_t step = 0;              // from 1
+  std::int64_t step = 0;              // number of the step, from 1
   std::string phase;                  // forward, backward, reduction or update; "" if it was not found
   std::string op, tensor;             // the tensor, and the op that wrote it
   std::vector<std::int64_t> samples;  // indices of the samples that differ; empty if the tensor has no samples

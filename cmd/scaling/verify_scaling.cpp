@@ -24,8 +24,8 @@ namespace {
 struct VerifyOptions {
   CommonOptions common;
   LaunchFlags launch;      // launch.ranks is a list
-  ScalingRequest request;  // of each run
-  std::string directory;   // of the run, if verify-scaling started this process; empty: the user started it
+  ScalingRequest request;  // request for each run
+  std::string directory;   // run directory if verify-scaling started this process; empty: the user started it
   std::vector<int> ranks{1, 2, 4};
 };
 

@@ -22,7 +22,7 @@ struct Parallelism {
   std::function<Graph(Graph)> cut;
   // Receives a program with its segments and schedule, and returns a program that shares its work with the other ranks.
   // The program's flat layout has an order but no offsets yet, and its update segment is empty: the function appends
-  // the reductions of gradients; finish_training appends the agreement of the ranks and the optimizer.
+  // the reductions of gradients, which finish_training inserts between the Agree op and the optimizer.
   std::function<Program(Program)> distribute;
 };
 

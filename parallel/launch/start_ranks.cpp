@@ -84,8 +84,8 @@ std::optional<LaunchPlan> plan_ranks(const ClusterOptions& cluster, const Launch
   if (!config.file.empty()) request.forwarded = config.variables();
   LaunchPlan plan = plan_launch(request);
   if (flags.sync && plan.hosts.empty()) {
-    throw Error(ErrorKind::config, "--sync sends trainctl to the hosts that a run names, but this run names none",
-                "name them (--hosts, cluster.hosts)");
+    throw Error(ErrorKind::config, "--sync sends trainctl to the hosts of a run, but this run names no hosts",
+                "name the hosts (--hosts, cluster.hosts)");
   }
   for (const std::string& warning : plan.warnings) log::warning(warning);
   if (!plan.mpirun.empty()) {

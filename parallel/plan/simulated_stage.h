@@ -44,7 +44,7 @@ inline constexpr int lane_count = mesh_axes + 1;
 
 struct Lanes {
   std::vector<int> lane;                             // lane of each communication of the list; unspecified for waits
-  std::vector<int> number;                           // of each communication: number of earlier ones in its lane
+  std::vector<int> number;                           // for each communication, the number of earlier ones in its lane
   std::array<std::vector<int>, lane_count> indices;  // indices in the list, by lane
 
   Lanes(const RankList& list, bool on_host);

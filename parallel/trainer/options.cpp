@@ -105,7 +105,7 @@ void TrainOptions::check_names_of(const std::vector<std::string>& outputs, const
   for (const auto& [name, weight] : loss_weights) {
     if (std::find(outputs.begin(), outputs.end(), name) != outputs.end()) continue;
     std::string hint = suggestion(name, outputs);
-    if (hint.empty()) hint = outputs.front().empty() ? ", which names none" : "; there is " + join_or(outputs);
+    if (hint.empty()) hint = outputs.front().empty() ? "; its outputs have no names" : "; there is " + join_or(outputs);
     reader.error(node.find("loss_weights")->location, format("the model has no output '{}'{}", name, hint));
   }
 }

@@ -73,7 +73,7 @@ std::int64_t vocabulary_of(const std::string& path, const Array& x) {
 struct TargetValues {
   bool binary = true;        // all are 0 or 1
   bool one_each = true;      // the values of each sample add up to 1
-  std::int64_t largest = 0;  // of all values, if they are whole numbers
+  std::int64_t largest = 0;  // largest value, if all are whole numbers
   bool negative = false;
 };
 

@@ -20,7 +20,7 @@ struct ArrayLook {
   // Token ids are whole numbers from 0, in sequences whose positions all have about the same range.
   std::int64_t vocabulary = 0;  // token ids are below this; 0: samples are values
   TargetMeaning target = TargetMeaning::values;
-  std::int64_t classes = 0;  // of position_classes
+  std::int64_t classes = 0;  // number of classes, for position_classes
 };
 
 // Looks at x and y (or x_train and y_train) of a folder of .npy files or an .npz file; returns the defaults if one is

@@ -100,7 +100,7 @@ ImageLook look_at_images(const std::string& folder) {
 
 // A network, and the size of images that suits it.
 struct ImageModel {
-  std::string suffix;  // of the config's file name
+  std::string suffix;  // suffix of the config's file name
   std::string preset;  // empty: a few convolutions
   std::int64_t side = 0;
   double learning_rate = 1e-3;
@@ -249,7 +249,7 @@ std::vector<Draft> draft_for_images(const DraftRequest& request) {
       (unreadable.empty() ? "" : "  on_error: skip                  # " + in_comment(unreadable) + "\n");
   const DataInfo info = info_of(request, data + "  transform: [{resize: [8, 8]}]\n", false);
   const std::int64_t classes = info.targets[0].classes;
-  std::string left_out;  // of all splits
+  std::string left_out;  // text on what all splits left out
   for (const std::string& warning : info.warnings) left_out += "; " + warning;
   if (!unreadable.empty()) left_out += "; " + terminal_word(unreadable);
   std::vector<Draft> drafts;

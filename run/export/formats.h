@@ -15,18 +15,18 @@ namespace trainctl {
 struct ExportedRun {
   RunSpec spec;
   LoadedCheckpoint checkpoint;
-  DType dtype = DType::float32;  // of the stored weights: float32 or bfloat16
+  DType dtype = DType::float32;  // dtype of the stored weights: float32 or bfloat16
   bool preprocess = false;       // whether the network begins with the config's transforms
 };
 
 struct ExportedFile {
   std::int64_t bytes = 0;
-  std::vector<OnnxValue> inputs, outputs;  // of a network; empty if only weights were written
+  std::vector<OnnxValue> inputs, outputs;  // inputs and outputs of a network; empty if only weights were written
 };
 
 struct ExportFormat {
   std::string name;
-  std::string ending;    // of the file's name
+  std::string ending;    // ending of the file's name
   bool network = false;  // whether it stores a network, which may preprocess, and not only weights
   bool bfloat16 = true;  // whether it can store bfloat16 weights
   // Writes the file, and replaces an existing one.

@@ -32,7 +32,7 @@ struct StoredInput {
 StoredInput stored_input(const DataOptions& options, const std::string& name, const KeptInput& kept);
 
 struct ExportedNetwork {
-  Graph graph;                        // for evaluation in float32, neither split nor fused
+  Graph graph;                        // graph for evaluation in float32, neither split nor fused
   std::vector<std::string> outputs;   // their names; "output" for an output without a name
   std::optional<StoredInput> stored;  // with `preprocess`: the steps before the graph
 };

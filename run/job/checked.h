@@ -22,7 +22,7 @@ struct CheckedPosition {
   std::vector<std::string> layers;  // paths of the layers that it computes, whole or as a shard
   std::int64_t parameters = 0;      // elements that it holds; its shard of those that replicas share
   std::vector<Tensor> split;        // its shards of parameters that the ranks along the tensor axis share
-  MemoryPlan memory;                // of the rank that needs the most, of all replicas
+  MemoryPlan memory;                // memory of the rank at this position that needs the most
 };
 
 // One of the phases of a run.

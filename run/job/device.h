@@ -21,9 +21,9 @@ struct TrainOptions;
 
 struct RankDevice {
   std::unique_ptr<Backend> backend;
-  std::unique_ptr<Communicator> peers;  // between the devices; null: the world's communicator reaches them
-  ImmediateStream host;                 // for the world's collectives, which are between the hosts' memories
-  std::string gpu_uuid;                 // of the GPU that the backend computes on; "": the CPU
+  std::unique_ptr<Communicator> peers;  // communicator of the devices; null: the world's communicator reaches them
+  ImmediateStream host;                 // stream of the world's collectives, which exchange data in host memory
+  std::string gpu_uuid;                 // UUID of the backend's GPU; "": the CPU
 
   Communicator& communicator(World& world) { return peers ? *peers : world.communicator(); }
 };

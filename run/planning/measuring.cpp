@@ -229,7 +229,7 @@ class Measuring {
   Together together_;
   ImmediateStream host_;
   CountProgress progress_;
-  KernelChoices choices_;  // of rank 0
+  KernelChoices choices_;  // choices of rank 0
   Measurements measurements_;
   double seconds_ = configured_seconds;  // to measure a program for, at most
   double spread_ = 0;                    // the largest spread of the new measurements

@@ -22,7 +22,7 @@ struct Situation;
 // This machine as the target of a plan.
 struct MeasuredTarget {
   PlanTarget target;
-  std::shared_ptr<KernelChoices> choices;  // with which the target compiles; choices that are not made yet are assumed
+  std::shared_ptr<KernelChoices> choices;  // the choices with which the target compiles; missing choices are assumed
 };
 
 // Returns this machine as a target, with the measurements of `at_once` ranks that computed at the same time. `threads`:

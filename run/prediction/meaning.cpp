@@ -84,7 +84,7 @@ OutputMeaning meaning_of(const RunSpec& spec, std::size_t output, const Shape& s
 }
 
 bool OutputMeaning::is_mask() const {
-  constexpr std::size_t max_classes = 256;  // a byte stores a class
+  constexpr std::size_t max_classes = 256;  // values of a byte
   return has_classes() && positions.rank() == 2 && names.size() <= max_classes;
 }
 

@@ -22,9 +22,9 @@ struct OutputMeaning {
   };
   Kind kind = Kind::values;
   std::string output;  // its name; empty if it is the only one
-  Shape positions;     // that have a class: [] for a whole sample, [steps] of a sequence, [height, width] of an image
+  Shape positions;     // positions with a class: [] for a sample, [steps] of a sequence, [height, width] of an image
   Shape values;        // the shape of the result of values_of()
-  std::vector<std::string> names;  // of the classes, or of the values; empty for the values of an image
+  std::vector<std::string> names;  // names of the classes or values; empty for the values of an image
   FinalActivation missing =
       FinalActivation::none;  // the activation that the loss applies and the network does not end in
 

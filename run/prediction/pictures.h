@@ -25,7 +25,7 @@ class PictureWriter {
  private:
   std::string folder_;
   const OutputMeanings& outputs_;
-  std::vector<std::string> names_;  // of the samples: "a/1.png"
+  std::vector<std::string> names_;  // names of the samples: "a/1.png"
   std::optional<Affine> scaling_;
 };
 

@@ -23,8 +23,8 @@ struct TrainingPlan;
 struct TrainingRequest;
 
 struct RankRun {
-  RunSpec spec;               // of all phases, with the batch of all ranks together and the strategy that `auto` chose
-  const RunSpec& configured;  // as in the config
+  RunSpec spec;               // config of all phases, with the batch of all ranks and the strategy that `auto` chose
+  const RunSpec& configured;  // unchanged config
   const TrainingRequest& request;
   RankContext& context;
   RankDevice& device;

@@ -80,7 +80,7 @@ int train(const RunSpec& configured, const TrainingRequest& request, RankContext
   };
   check_later_phases(run, next_phase().number, start_of(run, resumed));
   PhaseEnd end = train_phase(run, next_phase(), resumed, true);
-  while (end.next_follows) {  // from the checkpoint of the previous phase, as a resumed run would
+  while (end.next_follows) {  // start from the checkpoint of the previous phase, as a resumed run does
     if (files.directory) files.checkpoint = load_newest_checkpoint(files.directory->path());
     resumed = broadcast_position(files.checkpoint ? std::optional(files.checkpoint->snapshot) : std::nullopt,
                                  world.communicator(), device.host);

@@ -20,7 +20,7 @@ struct TrainingRequest {
   std::string run_directory;    // --run-dir; empty: runs/<name>
   std::string resume = "auto";  // auto, never, or the path of a checkpoint
   ProgressStyle progress = ProgressStyle::automatic;
-  SupervisedTerminal terminal;  // of a supervised rank: see Situation
+  SupervisedTerminal terminal;  // terminal of a supervised rank: see Situation
   bool quiet = false;
   bool json = false;               // the end event is printed to stdout
   std::int64_t profile_first = 0;  // steps [first, end), counted from 0, are written to timeline.json

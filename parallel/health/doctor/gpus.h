@@ -9,7 +9,7 @@
 namespace trainctl {
 
 struct HostGpu {
-  Json info;             // from the first rank that lists it
+  Json info;             // info from the first rank that lists the GPU
   std::string ranks;     // ranks that compute on it, such as "0, 4"
   bool visible = false;  // whether CUDA shows it to some rank
   // Connection to each GPU of the host: "NVLink", "P2P", "host"; "-": the GPU itself; "?": unknown.

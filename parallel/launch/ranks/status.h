@@ -22,7 +22,7 @@ struct FailedRank {
 
 struct RankStatus {
   int exit_code = 0;                    // 0: success
-  std::string message = {};             // for the user; empty after success
+  std::string message = {};             // message for the user; empty after success
   std::vector<Diagnostic> errors = {};  // see Failure
   FailedRank failed = {};
 

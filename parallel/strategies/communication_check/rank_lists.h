@@ -18,7 +18,7 @@ struct RankList {
   const Program* program = nullptr;
   const RankList* alike = this;  // the first list that is equal to this one
   std::vector<Communication> all;
-  std::vector<int> number;  // of each communication: number of earlier ones on its axis; 0 for waits
+  std::vector<int> number;  // for each communication, the number of earlier ones on its axis; 0 for waits
   std::array<std::vector<int>, mesh_axes> along_axis;  // indices in `all`, for each axis
 
   explicit RankList(const Program& of);

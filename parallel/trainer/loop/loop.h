@@ -30,7 +30,7 @@ struct LoopContext {
   StepQueue::ProgramOf program_of;
   const std::vector<MetricResult>& results;  // results of the programs, the loss first
   Communicator& world;
-  Stream& stream;  // for the loop's own collectives, which run immediately
+  Stream& stream;  // stream for the loop's own collectives, which run immediately
   Checkpoints& checkpoints;
   StepReports& reports;
   FiniteCheck& finite;

@@ -244,7 +244,7 @@ TEST_CASE("arrays named after inputs and outputs are read together, cached or no
         for (std::int64_t i = 0; i < batch.count; ++i) {
           const auto number = static_cast<std::size_t>(batch.samples.as<std::int64_t>()[i]);
           CHECK(batch.targets[0].as<std::int32_t>()[i] == kind[number]);
-          std::int64_t sum = 0, expected = 0;  // which a flip does not change
+          std::int64_t sum = 0, expected = 0;  // sums, which a flip does not change
           for (std::int64_t k = 0; k < 12; ++k) {
             sum += batch.inputs[0].as<std::uint8_t>()[i * 12 + k];
             expected += image[number * 12 + static_cast<std::size_t>(k)];

@@ -28,7 +28,7 @@ struct UpdateRange {
   std::int64_t offset = 0;
   std::int64_t count = 0;
   bool decay = true;     // whether weight decay applies
-  Factors factors = {};  // for a factored rule, where each range is one parameter, without a gap after it
+  Factors factors = {};  // only for a factored rule, whose ranges are one parameter each, without gaps
 };
 
 // The shape of the factors of a parameter in a checkpoint: [..., rows + columns], or the parameter's own shape if it is
