@@ -1,5 +1,5 @@
-# The MPI library. TRAINCTL_MPI: openmpi or mpich takes that one where both are installed; empty the one of mpicc.
-set(TRAINCTL_MPI "" CACHE STRING "The MPI library: openmpi, mpich, or empty for the one that mpicc stands for")
+# Finds the MPI library. TRAINCTL_MPI chooses openmpi or mpich if both are installed; if it is empty, mpicc's library is used.
+set(TRAINCTL_MPI "" CACHE STRING "The MPI library: openmpi, mpich, or empty for the library of mpicc")
 if(TRAINCTL_MPI)
   find_program(MPI_C_COMPILER NAMES mpicc.${TRAINCTL_MPI} mpicc REQUIRED)
 endif()
@@ -12,6 +12,6 @@ if(TRAINCTL_MPI)
   check_symbol_exists(${version_of_${TRAINCTL_MPI}} mpi.h TRAINCTL_MPI_FOUND)
   unset(CMAKE_REQUIRED_LIBRARIES)
   if(NOT TRAINCTL_MPI_FOUND)
-    message(FATAL_ERROR "${MPI_C_COMPILER} is not of ${TRAINCTL_MPI}: set MPI_C_COMPILER to the one that is")
+    message(FATAL_ERROR "${MPI_C_COMPILER} does not belong to ${TRAINCTL_MPI}: set MPI_C_COMPILER to the mpicc of ${TRAINCTL_MPI}")
   endif()
 endif()

@@ -1,4 +1,4 @@
-# A Debian package of what is installed: `cpack -G DEB` in a build folder; scripts/bundle makes it, too.
+# Makes a Debian package of the installed files: `cpack -G DEB` in a build folder. scripts/bundle also makes the package.
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME trainctl)
 set(CPACK_PACKAGE_VENDOR trainctl)
@@ -9,7 +9,7 @@ set(CPACK_STRIP_FILES ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_RESOURCE_FILE_LICENSE ${PROJECT_SOURCE_DIR}/LICENSE)
-# The packages that the program's libraries are in. CUDA's are not among them: the module that needs them is loaded only
-# where they are.
+# Adds the packages of the program's libraries as dependencies. CUDA's packages are not among them, because the program
+# loads its CUDA module only if CUDA's libraries are installed.
 set(CPACK_PROJECT_CONFIG_FILE ${PROJECT_SOURCE_DIR}/cmake/package_depends.cmake)
 include(CPack)

@@ -1,10 +1,10 @@
-# Precompiles the headers of the standard library and {fmt}, which are most of what a source includes.
+# Precompiles the headers of the standard library and {fmt}, which are most of the code that a source includes.
 if(NOT TRAINCTL_PRECOMPILED)
   return()
 endif()
 
-# trainctl_headers(NAME LIBRARIES...): the headers as precompiled for targets that are linked with the libraries. A compiler
-# option or definition of a target that these lack makes the compiler ignore the precompiled headers.
+# trainctl_headers(NAME LIBRARIES...): precompiles the headers for targets that link the libraries. The compiler ignores the
+# precompiled headers if a target has a compiler option or definition that they were compiled without.
 function(trainctl_headers name)
   file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/${name}.cpp CONTENT "")
   add_library(${name} OBJECT ${PROJECT_BINARY_DIR}/${name}.cpp)
@@ -19,7 +19,7 @@ foreach(library ${trainctl_libraries})
   get_target_property(linked ${library} LINK_LIBRARIES)
   if("OpenMP::OpenMP_CXX" IN_LIST linked)
     target_precompile_headers(${library} REUSE_FROM trainctl_headers_openmp)
-  elseif(NOT library STREQUAL "trainctl_core_base")  # which defines what spdlog asks for
+  elseif(NOT library STREQUAL "trainctl_core_base")  # has definitions for spdlog
     target_precompile_headers(${library} REUSE_FROM trainctl_headers)
   endif()
 endforeach()

@@ -1,8 +1,9 @@
-# One Catch2 program for each folder of test/ that mirrors a folder of the sources, linked with the library of that folder and
-# those that the tests use. Tests in test/cmd, test/runs and test/faults start the program, test/mpi runs under mpirun.
+# Builds one Catch2 program for each folder of test/ that mirrors a source folder. The program links the library of the
+# source folder and the other libraries that the tests use. Tests in test/cmd, test/runs and test/faults start trainctl;
+# test/mpi runs under mpirun.
 include(Catch)
 
-# Seconds that a test may take: enough under a sanitizer and on a busy machine, so that only a test that hangs is ended.
+# The time limit of a test in seconds. Only a test that hangs takes as long, even under a sanitizer or on a busy machine.
 set(limit 600)
 if(CMAKE_CXX_FLAGS MATCHES "-fsanitize")
   set(limit 1200)
@@ -15,12 +16,13 @@ add_library(trainctl_test_main OBJECT ${PROJECT_SOURCE_DIR}/test/main.cpp)
 target_include_directories(trainctl_test_main PUBLIC ${PROJECT_SOURCE_DIR})
 target_link_libraries(trainctl_test_main PUBLIC Catch2::Catch2)
 
-# These replace operator new, which a compiler that sees its callers too takes for a mistake.
+# These sources replace operator new. A compiler that sees operator new together with its callers reports a mistake.
 set_source_files_properties(${PROJECT_SOURCE_DIR}/test/support/count_allocations.cpp
   ${PROJECT_SOURCE_DIR}/test/parallel/comm/allocation_test.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 
-# trainctl_test(FOLDER LABEL LIBRARIES...): the program test-FOLDER (with - for /) of the tests in test/FOLDER. LABEL:
-# `unit` for tests that start no rank and no command, `runs` for the others, which share the cores with no other test.
+# trainctl_test(FOLDER LABEL LIBRARIES...): builds the program test-FOLDER (with - instead of /) of the tests in
+# test/FOLDER. LABEL is `unit` if the tests start no rank and no command, and `runs` otherwise. CTest reserves two cores
+# for each `runs` test.
 function(trainctl_test folder label)
   string(REPLACE "/" "-" name test-${folder})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/test/${folder}/*.cpp)
@@ -84,8 +86,8 @@ foreach(name test-cmd test-runs test-faults)
   target_sources(${name} PRIVATE ${PROJECT_SOURCE_DIR}/test/support/command.cpp)
 endforeach()
 
-if(TARGET trainctl_cuda)  # what the installed cuDNN offers, asked without a GPU
-  # cuDNN and cuBLASLt leak memory in libraries that they have unloaded, which the leak checker cannot name.
+if(TARGET trainctl_cuda)  # these tests ask the installed cuDNN what it supports, without a GPU
+  # cuDNN and cuBLASLt leak memory in libraries that they unload. The leak checker cannot name unloaded libraries.
   set(test_properties ENVIRONMENT "ASAN_OPTIONS=detect_leaks=0")
   trainctl_test(cudnn unit trainctl_core_exec)
   unset(test_properties)
@@ -102,7 +104,7 @@ if(TARGET trainctl_cuda)  # what the installed cuDNN offers, asked without a GPU
   add_dependencies(test-cudnn described_driver)
 endif()
 
-# The emulated NVML library, for machines without a driver.
+# Builds the emulated NVML library for machines without an NVIDIA driver.
 add_library(emulated_nvml SHARED ${PROJECT_SOURCE_DIR}/test/parallel/health/emulated_nvml.c)
 set_target_properties(emulated_nvml PROPERTIES OUTPUT_NAME nvidia-ml SUFFIX .so.1
   LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/emulated_nvml)
@@ -111,13 +113,13 @@ foreach(name test-parallel-health test-cmd test-runs)
     TRAINCTL_CUDA_MODULE=$<TARGET_EXISTS:trainctl_cuda>)
   add_dependencies(${name} emulated_nvml)
 endforeach()
-# A library that is preloaded into the program and lets its system calls fail.
+# Builds a library that makes system calls fail in a program that preloads it.
 add_library(fault_injection MODULE ${PROJECT_SOURCE_DIR}/test/faults/fault_injection.c)
 target_link_libraries(fault_injection PRIVATE ${CMAKE_DL_LIBS})
 target_compile_options(fault_injection PRIVATE -fno-sanitize=all)
 target_compile_definitions(test-faults PRIVATE TRAINCTL_FAULT_INJECTION_LIBRARY="$<TARGET_FILE:fault_injection>")
 add_dependencies(test-faults fault_injection)
-# Processors without AVX-512 compute bfloat16 by other kernels.
+# On processors without AVX-512, other kernels compute bfloat16: this test selects them.
 add_test(NAME "core/ops: without AVX-512" COMMAND test-core-ops)
 set_tests_properties("core/ops: without AVX-512" PROPERTIES ENVIRONMENT ONEDNN_MAX_CPU_ISA=AVX2 TIMEOUT ${limit} LABELS unit)
 include(cmake/emulated_gpu.cmake)
@@ -127,7 +129,8 @@ endif()
 add_subdirectory(test/slurm)
 add_subdirectory(test/hosts)
 
-# trainctl_script_test(NAME LABEL SECONDS COMMAND...): a test that runs a script, whose exit code 77 means skipped.
+# trainctl_script_test(NAME LABEL SECONDS COMMAND...): adds a test that runs a script. The script's exit
+# code 77 means that the test was skipped.
 function(trainctl_script_test name label seconds)
   add_test(NAME ${name} COMMAND ${ARGN})
   set_tests_properties(${name} PROPERTIES LABELS ${label} SKIP_RETURN_CODE 77 TIMEOUT ${seconds} PROCESSORS 2)
@@ -149,7 +152,7 @@ if(NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize")
   if(TARGET trainctl_cuda)
     trainctl_script_test(kernels slow 900 ${scripts}/check-kernels ${PROJECT_BINARY_DIR})
   endif()
-  if(NOT TRAINCTL_MPI)  # a build of its own
+  if(NOT TRAINCTL_MPI)  # the script makes its own build
     trainctl_script_test(mpich slow 2400 ${scripts}/test-mpi mpich)
   endif()
   trainctl_script_test(bundle slow 600 ${scripts}/test-bundle ${PROJECT_BINARY_DIR})

@@ -1,9 +1,10 @@
-# Compiles the sources of a folder together, up to twelve in one go (kernels: six): most of a source's time goes into the
-# headers that its neighbours read too. A name in an anonymous namespace must therefore be the only one of its folder;
-# each test has a namespace of its own.
+# Compiles up to twelve sources of a folder together (kernels: six), because most of a source's compile time goes into
+# headers that its neighbours also include. A name in an anonymous namespace must therefore be unique in its folder. Each
+# test file has its own namespace.
 option(TRAINCTL_UNITY "Compile the sources of a folder together" ON)
 
-# Calls act(NAME SOURCES...) for each group of the sources that end with the suffix. NAME tells folder and group.
+# Calls act(NAME SOURCES...) for each group of the sources that end with the suffix. NAME is made of the
+# folder and the number of the group.
 macro(trainctl_groups suffix act)
   set(most 12)
   if("${suffix}" STREQUAL "cu")
@@ -39,7 +40,8 @@ function(trainctl_unity_group name)
   set_source_files_properties(${ARGN} PROPERTIES UNITY_GROUP ${name})
 endfunction()
 
-# For a target with all its sources. What defines main() may configure the headers that it reads, and is left alone.
+# Groups the sources of a target that has all its sources. main.cpp may configure the headers that it includes, so it is
+# compiled alone.
 function(trainctl_unity target)
   if(NOT TRAINCTL_UNITY)
     return()
@@ -50,7 +52,7 @@ function(trainctl_unity target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
 endfunction()
 
-# Writes a source of CUDA that includes those of a group.
+# Writes a CUDA source that includes the sources of a group.
 function(trainctl_unity_cuda_group name)
   list(TRANSFORM ARGN REPLACE "(.+)" "#include \"\\1\"\n" OUTPUT_VARIABLE text)
   list(JOIN text "" text)
@@ -58,7 +60,7 @@ function(trainctl_unity_cuda_group name)
   set(files ${files} ${PROJECT_BINARY_DIR}/unity/${name}.cu PARENT_SCOPE)
 endfunction()
 
-# Replaces the kernels in the list VARIABLE by sources that include them: CMake does this for CUDA from 3.31 on.
+# Replaces the kernels in the list VARIABLE by sources that include them. CMake itself can do this from version 3.31 on.
 function(trainctl_unity_cuda variable)
   if(TRAINCTL_UNITY)
     set(files ${${variable}})
