@@ -1,10 +1,11 @@
-# For test scripts: `expect NAME CODE ACTUAL FILE PATTERN...` checks an exit code and lines that FILE must have, and
-# counts what fails in $failures. `soon COMMAND...` waits until the command succeeds, at most 30 s.
+# Functions for test scripts. `expect NAME CODE ACTUAL FILE PATTERN...` checks that the exit code ACTUAL is CODE and that
+# FILE has a line for each PATTERN. $failures counts the failed checks. `soon COMMAND...` repeats the command until it
+# succeeds, for at most 30 s.
 failures=0
 expect() {
   local name=$1 code=$2 actual=$3 file=$4 good=yes
   shift 4
-  [ "$actual" -eq "$code" ] || { good=no; echo "$name: exit code $actual in the place of $code"; }
+  [ "$actual" -eq "$code" ] || { good=no; echo "$name: exit code $actual instead of $code"; }
   for pattern in "$@"; do
     grep -q -- "$pattern" "$file" || { good=no; echo "$name: '$pattern' is missing"; }
   done

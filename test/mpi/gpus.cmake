@@ -1,7 +1,7 @@
-# Tests of ranks on real GPUs, which are skipped without one, and on emulated GPUs.
+# Tests ranks on real GPUs and on emulated GPUs. The tests on real GPUs are skipped on a machine without a GPU.
 
 # gpu_test(KIND PROGRAM NAME RANKS CODE SAYS ARGUMENTS...): RANKS may be "gpus", for one rank on each GPU. The
-# test is skipped without a GPU, or with only one GPU if it needs a peer.
+# test is skipped without a GPU. If it needs a peer, it is also skipped with only one GPU.
 function(gpu_test kind program name ranks code says)
   string(JOIN " " arguments ${ARGN})
   add_test(NAME "mpi: ${name}, ${kind}" COMMAND sh -c
