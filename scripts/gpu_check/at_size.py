@@ -1,4 +1,4 @@
-"""Numbers at size: compares ResNet-50 in bfloat16 with TF32, and TF32 with PyTorch, on the same weights and batches."""
+"""Compares the losses and the first gradient norm of ResNet-50 on the same weights and batches: bfloat16 with TF32, TF32 with PyTorch."""
 import json
 import random
 import struct
@@ -11,14 +11,14 @@ NETWORK, SHAPE, CLASSES, BATCH, STEPS, BATCHES = "resnet50", (224, 224, 3), 1000
 
 
 def write_npy(file, dtype, shape, values):
-    """An array file of NumPy's format, version 1.0."""
+    """Writes an array to a file of NumPy's format, version 1.0."""
     header = f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': ({', '.join(map(str, shape))},), }}"
     header += " " * (-(len(header) + 11) % 64) + "\n"
     file.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + values)
 
 
 def make_samples(folder, count, shape, classes):
-    """Random images (x.npy, bytes) and class numbers (y.npy) in a folder."""
+    """Writes random images (x.npy, bytes) and class numbers (y.npy) to a folder."""
     dice = random.Random(1)
     folder.mkdir(parents=True)
     size = shape[0] * shape[1] * shape[2]
@@ -32,7 +32,7 @@ def steps_of(events):
 
 
 def apart(ours, theirs):
-    """The relative differences of the first loss and of the first gradient norm, and the mean one of all losses."""
+    """Returns the relative differences of the first loss and of the first gradient norm, and the mean relative difference of all losses."""
     (losses, norms), (other_losses, other_norms) = ours, theirs
     if not len(losses) == len(other_losses) == STEPS:
         raise Failed(f"{len(losses)} and {len(other_losses)} steps were logged")
@@ -47,7 +47,7 @@ def judged(name, differences, limits):
 
 
 def numbers(commands, device="cuda"):
-    """Trains one step for the weights, then STEPS steps from there in each precision, and in PyTorch."""
+    """Trains one step, then STEPS steps from the resulting weights in each precision and in PyTorch, and compares their losses."""
     samples = commands.work / "samples"
     make_samples(samples, BATCH * BATCHES, SHAPE, CLASSES)
     config = BENCH / f"configs/{NETWORK}.yaml"

@@ -29,14 +29,14 @@ def accuracy(events):
 
 
 def farthest(ours, theirs):
-    """The largest relative difference of two lists of losses."""
+    """Returns the largest relative difference between two lists of losses."""
     if len(ours) != len(theirs) or not ours:
         raise Failed(f"{len(ours)} and {len(theirs)} steps were logged")
     return max(abs(a - b) / max(abs(b), 1e-6) for a, b in zip(ours, theirs))
 
 
 def average(ours, theirs):
-    """The mean difference of two lists of losses, relative to the mean loss."""
+    """Returns the mean difference between two lists of losses, relative to the mean loss."""
     farthest(ours, theirs)
     return sum(abs(a - b) for a, b in zip(ours, theirs)) / sum(theirs)
 
@@ -63,7 +63,7 @@ def case_names(commands, program):
 
 
 def one_by_one(commands, program):
-    """Runs each case in its own process and names those that fail: after an illegal access all later cases of a process fail."""
+    """Runs each case in its own process and names the cases that fail. After an illegal access, all later cases of a process fail."""
     failing, log, left_out = [], "", 0
     names = case_names(commands, program)
     for name in names:
@@ -74,7 +74,7 @@ def one_by_one(commands, program):
         try:
             commands.call(program, pattern, limit=20)
         except Failed as failure:
-            if commands.left() <= 0:  # it was cut short
+            if commands.left() <= 0:  # the row's time ended during this case
                 left_out += 1
                 continue
             failing.append(f"'{name}' ({failure})")
@@ -154,7 +154,7 @@ def staged(commands):
 
 
 def reproducible(commands):
-    """Eight logical shards on 1 rank, and on 2 ranks of one GPU with and without shared gradients."""
+    """Trains eight logical shards on 1 rank, and on 2 ranks of one GPU with and without `shard: gradients`."""
     settings = STEPS + ["strategy={reproducible: {shards: 8}}", "cluster.communication=staged"]
     ways = {"1 rank": (1, []), "2 ranks": (2, []), "2 ranks, shard: gradients": (2, ["strategy.shard=gradients"])}
     hashes = {}

@@ -1,4 +1,4 @@
-"""Runs the commands of a row within the row's time, and keeps their output in a log."""
+"""Runs the commands of a row within the row's time, and writes their output to a log."""
 import contextlib
 import json
 import os
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class Failed(Exception):
-    """A row that failed: the reason, the output that shows it, and whether its time had ended."""
+    """Reports that a row failed: the reason, the output that shows the failure, and whether the row's time had ended."""
 
     def __init__(self, why, log="", timed_out=False):
         super().__init__(why)
@@ -18,7 +18,7 @@ class Failed(Exception):
 
 
 class Skipped(Exception):
-    """A row that cannot run here, with the reason."""
+    """Reports that a row cannot run on this machine, with the reason."""
 
 
 class Finished(NamedTuple):
@@ -28,7 +28,7 @@ class Finished(NamedTuple):
 
 
 def end(process):
-    """Ends a process and its group, politely at first: mpirun's ranks have groups of their own, and it ends them."""
+    """Ends a process and its group, first by SIGTERM: mpirun then ends its ranks, which have their own groups."""
     for word, seconds in ((signal.SIGTERM, 3), (signal.SIGKILL, 10)):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, word)
@@ -37,7 +37,7 @@ def end(process):
 
 
 def last_json(text):
-    """The JSON object in the last line that has one; None if no line has."""
+    """Returns the JSON object in the last line that has one, or None if no line has a JSON object."""
     for line in reversed(text.splitlines()):
         with contextlib.suppress(ValueError):
             value = json.loads(line)
@@ -46,18 +46,19 @@ def last_json(text):
     return None
 
 
-# Messages of trainctl when it falls back to a slower way: a run that prints one proves nothing. A kernel that is left out
-# counts only if CUDA gives the reason, because the kernel may then be trainctl's own. cuDNN offers kernels that it cannot run.
+# Messages that trainctl prints when it falls back to a slower method. The row of such a command fails. A kernel that is left
+# out counts only if CUDA gives the reason, because the kernel may then be trainctl's own. Otherwise cuDNN has offered a kernel
+# that it cannot run.
 FALLBACKS = ("without a CUDA graph", "is left out: cuda", "is not timed:")
 
 
 class Commands:
     def __init__(self, programs, work, log):
-        """`programs`: the folder of trainctl; `work`: an empty one; `log`: a file open for writing."""
+        """`programs`: the folder of trainctl; `work`: an empty folder; `log`: a file open for writing."""
         self.programs, self.work, self.log = pathlib.Path(programs), pathlib.Path(work), log
         self.until = 0.0  # the end of the row's time on the monotonic clock
         self.count = 0
-        self.fallbacks = []  # the row's lines with one of FALLBACKS
+        self.fallbacks = []  # lines of the row's output that contain one of FALLBACKS
 
     def begin_row(self, until):
         self.until, self.fallbacks = until, []
@@ -66,13 +67,13 @@ class Commands:
         return self.until - time.monotonic()
 
     def call(self, *words, may_fail=False, limit=float("inf"), environment=None):
-        """Runs a command. Ends it and its processes after the row's time or `limit` seconds."""
+        """Runs a command. Ends the command and its child processes after the row's time or `limit` seconds."""
         seconds = min(limit, self.left())
         if seconds <= 0:
             raise Failed("no time was left")
         self.count += 1
         line = "$ " + " ".join(map(str, words))
-        files = [self.work / f"{self.count}.{name}" for name in ("out", "err")]  # not pipes, which orphaned processes would keep open
+        files = [self.work / f"{self.count}.{name}" for name in ("out", "err")]  # no pipes: orphaned processes would keep them open
         start = time.monotonic()
         in_time = True
         with open(files[0], "wb") as out, open(files[1], "wb") as err:
@@ -95,7 +96,7 @@ class Commands:
         return Finished(*texts, process.returncode)
 
     def document(self, *words, may_fail=False):
-        """The JSON object that trainctl prints last on its standard output."""
+        """Runs trainctl, and returns the last JSON object on its standard output."""
         finished = self.trainctl(*words, may_fail=may_fail)
         value = last_json(finished.out)
         if value is None:
@@ -103,7 +104,7 @@ class Commands:
         return value
 
     def trainctl(self, *words, **more):
-        """Runs trainctl with -v, and records its fallbacks."""
+        """Runs trainctl with -v, and records its messages about fallbacks."""
         finished = self.call(self.programs / "trainctl", *words, "-v", **more)
         self.fallbacks += [line for line in finished.err.splitlines() if any(text in line for text in FALLBACKS)]
         return finished

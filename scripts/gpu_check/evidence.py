@@ -1,4 +1,4 @@
-"""The files next to the report: the GPU's description, its clocks during the rows, and the kernels that were chosen."""
+"""Writes the files next to the report: the GPU's description, its clocks during the rows, and the kernels that were chosen."""
 import contextlib
 import json
 import pathlib
@@ -11,8 +11,8 @@ PERIOD_MS = 200
 
 @contextlib.contextmanager
 def gpu_log(description, log):
-    """Writes `nvidia-smi -q` to the file `description`, and clocks, power and temperature five times a second to the CSV
-    file `log` until the block ends. Without nvidia-smi it does nothing."""
+    """Writes the output of `nvidia-smi -q` to the file `description`. Until the block ends, it also writes clocks, power and
+    temperature to the CSV file `log`, five times a second. Without nvidia-smi it does nothing."""
     smi = shutil.which("nvidia-smi")
     if smi is None:
         yield
@@ -34,11 +34,11 @@ def gpu_log(description, log):
 
 
 class KernelCache:
-    """trainctl's cache of chosen kernels in a folder of this run, filled from one file and saved to it: the next run of
-    gpu-check uses the choices that this one has timed."""
+    """Keeps trainctl's choices of kernels from one run of gpu-check to the next. Copies the choices from a file to the cache
+    folder of this run, and saves them to the file again."""
 
     def __init__(self, file, folder):
-        """`folder`: for the variable XDG_CACHE_HOME; it exists. A damaged file is ignored."""
+        """`folder`: an existing folder, the value of XDG_CACHE_HOME. If `file` is damaged, it is ignored."""
         self.file, self.folder = pathlib.Path(file), pathlib.Path(folder) / "trainctl"
         self.folder.mkdir(exist_ok=True)
         with contextlib.suppress(OSError, ValueError, AttributeError):

@@ -1,4 +1,4 @@
-"""Benchmarks, beside PyTorch on the same GPU, and the targets that they are compared with."""
+"""Measures trainctl and PyTorch on the same GPU, and lists the targets for the figures."""
 import json
 import shutil
 import sys
@@ -27,7 +27,7 @@ def ours(network, *settings):
 
 
 def op_table(file):
-    """Writes a file with every op of the benchmark's ResNet-50, its time and its share of the GPU's ceilings."""
+    """Writes a file with every op of the benchmark's ResNet-50, its time, and its share of the GPU's peak rates."""
     def run(commands):
         table = commands.document("bench", "ops", BENCH / "configs/resnet50.yaml", "--ranks", 1, "--seconds", 8, "--json", "--set",
                                   "cluster.device=cuda", "--set", "data.cache=memory")
@@ -43,7 +43,7 @@ def idle(figures):
 
 
 def torch_python(commands):
-    """The first interpreter here whose PyTorch has CUDA, or None; searched for once."""
+    """Returns the first interpreter on this machine whose PyTorch has CUDA, or None. Only the first call searches."""
     if not hasattr(commands, "torch_python"):
         commands.torch_python = None
         for python in dict.fromkeys(filter(None, [sys.executable, shutil.which("python3")])):
@@ -72,10 +72,10 @@ def pytorch(network, mode):
 
 class Target(NamedTuple):
     name: str
-    value: Callable  # of the rows' figures
+    value: Callable  # computes the value from the rows' figures
     text: Callable
-    limit: Optional[float]  # None: there is none
-    at_least: bool = True  # else at most
+    limit: Optional[float]  # None: no limit
+    at_least: bool = True  # False: the value must be at most the limit
 
     def of(self, figures):
         """The value, or None if a figure that it needs was not measured."""

@@ -1,4 +1,4 @@
-"""Times patterns of ops that cuDNN may compute as one, and compares them with ours."""
+"""Times patterns of ops that cuDNN may fuse into one kernel, and compares these times with our kernels."""
 import contextlib
 import json
 
@@ -6,7 +6,7 @@ from .commands import Failed
 
 
 def rows_of(text):
-    """The JSON objects in the lines of a text that have the times of a pattern."""
+    """Returns the JSON objects with the times of a pattern. Each object is a line of the text."""
     rows = []
     for line in text.splitlines():
         with contextlib.suppress(ValueError):
@@ -17,7 +17,7 @@ def rows_of(text):
 
 
 def summary(rows):
-    """By pattern: the number of shapes that are faster fused and the time that these save, and why no engine accepts the others."""
+    """Returns a text for each pattern: how many shapes are faster fused, how much time they save, and why engines refuse other shapes."""
     texts = []
     for pattern in dict.fromkeys(row["pattern"] for row in rows):
         here = [row for row in rows if row["pattern"] == pattern]
@@ -29,7 +29,7 @@ def summary(rows):
 
 
 def fused_against_unfused(commands):
-    """Uses the results that came before the row's time ended: engines that are compiled at run time may take long."""
+    """Uses the results from before the end of the row's time, because engines that are compiled at run time may take long."""
     unfinished = ""
     try:
         out = commands.call(commands.programs / "test-cuda", "time-patterns").out

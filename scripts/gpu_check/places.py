@@ -1,4 +1,4 @@
-"""The paths of programs, configs and data, in a bundle or in a checkout."""
+"""Finds the paths of programs, configs and data in a bundle or in a checkout."""
 import os
 import pathlib
 
@@ -8,4 +8,4 @@ SHARE = BUNDLE / "share/trainctl" if BUNDLE else HERE.parents[2]
 PROGRAMS = BUNDLE / "bin" if BUNDLE else SHARE / "build/release"
 BENCH = SHARE / "scripts/bench"
 QUICKSTART = SHARE / "configs/quickstart.yaml"
-DATA = pathlib.Path(os.environ.get("TRAINCTL_DATA") or "data").resolve()  # commands run in another folder
+DATA = pathlib.Path(os.environ.get("TRAINCTL_DATA") or "data").resolve()  # absolute, because commands run in another folder

@@ -5,14 +5,14 @@ import pathlib
 import time
 
 LOG_LINES = 12  # lines of a failure's log on the terminal
-LOG_CHARACTERS = 20000  # of a failure's log in the JSON file; the log file has all
+LOG_CHARACTERS = 20000  # characters of a failure's log in the JSON file; the log file has all of them
 
 
 class Report:
     def __init__(self, path, device):
         """`device`: the doctor's report."""
         self.path, self.begin = pathlib.Path(path), time.monotonic()
-        self.figures = {}  # by the row's name
+        self.figures = {}  # key: the row's name
         self.failed = 0
         self.document = {"ok": False, "device": device, "rows": [], "targets": []}
         self.write()

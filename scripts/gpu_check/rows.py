@@ -10,8 +10,8 @@ from .commands import Failed, Skipped
 class Row(NamedTuple):
     name: str
     limit: float  # seconds
-    run: Callable  # gets the commands; returns a text, or a text and figures
-    decides: bool = True  # else it is a figure: the exit code does not depend on it
+    run: Callable  # is called with the Commands; returns a text, or a text and figures
+    decides: bool = True  # False: the row is a figure, and the exit code does not depend on it
 
 
 class Stopped(BaseException):
@@ -20,7 +20,7 @@ class Stopped(BaseException):
 
 @contextlib.contextmanager
 def stopping():
-    """SIGINT and SIGTERM raise Stopped, once."""
+    """Makes the first SIGINT or SIGTERM raise Stopped. Later signals are ignored."""
 
     def stop(number, _):
         for word in (signal.SIGINT, signal.SIGTERM):
@@ -59,8 +59,8 @@ def run_row(row, commands, report):
 
 
 def run_rows(rows, commands, report, deadline, as_time_permits=(), after_each=lambda: None):
-    """Runs every row, each within its limit and all within the deadline, and reports those for which no time was left. Then
-    runs those of `as_time_permits` for whose whole limit there is time."""
+    """Runs every row within its own limit and the common deadline, and reports the rows for which no time was left. Then runs
+    each row of `as_time_permits` if its whole limit fits before the deadline."""
     why = "no time was left"
     rows = list(rows)
     with stopping():

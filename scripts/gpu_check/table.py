@@ -1,11 +1,11 @@
-"""The rows in their order: those with the most evidence come first."""
+"""Lists the rows in their order: rows with the most evidence come first."""
 from . import checks, figures, fusion, tools
 from .at_size import numbers
 from .rows import Row
 
-SECONDS = 596  # for the whole script
-# The limits of the first look and of all rows of either run add up to less, so that each row has its time in any case.
-FIRST_LOOK = Row("first look", 120, None)  # a GPU's libraries may be read for the first time
+SECONDS = 596  # time of the whole script
+# The limits of the first look and of all rows of first() or second() add up to less, so that each row always gets its full time.
+FIRST_LOOK = Row("first look", 120, None)  # long, because the GPU's libraries may have to be read from disk
 
 
 def first(ops_file):
@@ -16,9 +16,9 @@ def first(ops_file):
         Row("numbers at size", 55, numbers),
         Row("quickstart", 12, checks.quickstart),
         Row("parity float32", 10, checks.parity("float32", checks.farthest, 1e-3)),
-        # Roundings of 0.4 % send single steps apart by more and more: on the CPU, 50 losses in bfloat16 differ from those in
-        # float32 by 8 % at worst and 0.7 % on average. Two devices that round differently may differ as much, and three times
-        # as much on average.
+        # bfloat16 rounds by 0.4 %, and the differences grow from step to step. On the CPU, 50 losses in bfloat16 differ from the
+        # losses in float32 by at most 8 %, and by 0.7 % on average. The limit is three times this average, because two devices
+        # round differently.
         Row("parity bfloat16", 10, checks.parity("bfloat16", checks.average, 2e-2)),
         Row("kernel tests", 180, checks.suite("test-cuda")),
         Row("staged", 18, checks.conformance("staged", 2)),
@@ -38,7 +38,7 @@ def second(kernels_file):
     ]
 
 
-# Rows that both runs continue with, if there is time.
+# Rows that run after first() or second(), if there is time.
 FURTHER = [
     Row("nccl", 20, checks.conformance("nccl", 1)),
     Row("2 ranks staged", 25, checks.staged),

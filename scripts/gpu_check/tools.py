@@ -7,7 +7,7 @@ import shutil
 from .commands import Failed, Skipped
 from .places import BENCH
 
-OURS = "kns=trainctl"  # kernels whose mangled name holds the namespace
+OURS = "kns=trainctl"  # selects kernels with trainctl's namespace in their mangled name
 
 
 def tool(name):
@@ -17,16 +17,17 @@ def tool(name):
     return found
 
 
-# racecheck ends by itself in kernels of cuBLASLt and cuDNN, whatever the filter: it runs only tests of kernels with shared memory.
+# The tests for each tool. racecheck aborts in kernels of cuBLASLt and cuDNN even with the filter, so it runs only tests of our
+# kernels with shared memory.
 TESTS = {"memcheck": "~*conv2d*", "racecheck": "*normalisation and*,batch norm*,*pooling*,*softmax and*,*squares*,*auc*,*adafactor*,*lamb*"}
 
 
 def sanitizer(kind):
-    """Runs kernel tests under a compute-sanitizer tool: all but the long convolution ones, whose kernels are mostly cuDNN's."""
+    """Runs kernel tests under a tool of compute-sanitizer. The long convolution tests are left out: their kernels are mostly cuDNN's."""
     def run(commands):
         program = tool("compute-sanitizer")
         words = commands.call(program, "--help", may_fail=True).out
-        filter_option = "--kernel-name" if "--kernel-name " in words else "--filter"  # the older name
+        filter_option = "--kernel-name" if "--kernel-name " in words else "--filter"  # the option's older name
         finished = commands.call(program, "--tool", kind, "--error-exitcode", 9, filter_option, OURS, commands.programs / "test-cuda",
                                  TESTS[kind], may_fail=True)
         summary = next((line.strip("= ") for line in reversed((finished.out + finished.err).splitlines()) if "SUMMARY" in line), "")
@@ -37,8 +38,8 @@ def sanitizer(kind):
 
 
 def slowest_kernels(file, count=10):
-    """Profiles the first launches of a training of the benchmark's ResNet-50, about a step's, and writes ncu's metrics of the slowest
-    to a CSV file, one per line."""
+    """Trains the benchmark's ResNet-50 and profiles its first launches, which are about one step. Writes ncu's metrics of the slowest
+    launches to a CSV file, one launch per line."""
     def run(commands):
         settings = [word for text in ("cluster.device=cuda", "data.cache=memory", "train.cuda_graphs=false", "train.max_steps=2")
                     for word in ("--set", text)]
