@@ -1,4 +1,4 @@
-// Measures libjpeg-turbo's decoding alone: the images/s of threads that decode JPEG files in memory.
+// Measures how many images per second libjpeg-turbo decodes: threads decode JPEG files that are in memory.
 //
 // Usage: decode_jpegs THREADS SECONDS FILE...; prints one JSON line.
 #include <atomic>

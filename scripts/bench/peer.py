@@ -1,7 +1,7 @@
 """Measures the same training step in PyTorch: DistributedDataParallel over Gloo, one process and one thread per rank.
 
 Usage: peer.py NETWORK PRECISION RANKS MODE SECONDS   (MODE: eager, compiled or first-step)
-Prints one JSON line: {"median_seconds", "samples_per_second", "layout", "version"}; with first-step it ends after one step.
+Prints one JSON line: {"median_seconds", "samples_per_second", "layout", "version"}. In the mode first-step it ends after one step.
 """
 import json
 import os
@@ -65,7 +65,7 @@ NETWORKS = {"mlp": (Mlp, (1, 28, 28)), "cnn": (Cnn, (1, 28, 28)), "resnet20": (R
 
 
 def measure(network, precision, ranks, compiled, layout, seconds):
-    """Median seconds of a step on this rank."""
+    """Returns the median seconds of a step on this rank."""
     torch.manual_seed(0)
     make, shape = NETWORKS[network]
     model = make().to(memory_format=layout)

@@ -3,7 +3,7 @@
 Usage: peer_cuda.py NETWORK PRECISION BATCH MODE SECONDS   (MODE: eager or compiled)
 Prints one JSON line: {"median_seconds", "samples_per_second", "reserved_bytes", "version", "cudnn", "driver"}. Batches are on the
 GPU already, in the channels-last layout, and the host does not wait between steps. reserved_bytes is the largest value during
-the measured steps, without the workspaces with which cuDNN's engines were tried before. float32 is computed without TF32.
+the measured steps. It excludes the workspaces of the warm-up, in which cuDNN's engines were tried. float32 is computed without TF32.
 """
 import ctypes
 import json
@@ -57,7 +57,7 @@ DTYPES = {"float32": None, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
 def driver_version():
-    """The version of the NVIDIA driver, from NVML; empty if it is not available."""
+    """Returns the version of the NVIDIA driver from NVML, or an empty text if it is not available."""
     text = ctypes.create_string_buffer(96)
     try:
         nvml = ctypes.CDLL("libnvidia-ml.so.1")

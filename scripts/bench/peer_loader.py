@@ -1,8 +1,8 @@
 """Measures loading a folder of JPEG images in TensorFlow and PyTorch: decode, crop, flip and normalise, in batches.
 
 Usage: peer_loader.py make FOLDER IMAGES | tf|torch FOLDER WORKERS SECONDS float|bytes
-`make` writes images of 256x256 in two classes, noise with the spectrum of photographs. The others print one JSON line:
-{"images_per_second", "version"}. With `bytes` batches hold bytes that a device would normalise.
+`make` writes images of 256x256 in two classes. The images are noise with the spectrum of photographs. `tf` and `torch` print one
+JSON line: {"images_per_second", "version"}. With `bytes` the batches contain bytes, which a device would normalise.
 """
 import json
 import os
@@ -33,7 +33,7 @@ def make(folder, count):
 
 
 def rate(batches, seconds):
-    """Images/s of an endless iterator of images, after a warm-up of the same duration."""
+    """Returns the images/s of an endless iterator of batches, after a warm-up of the same duration."""
     def take(limit):
         images, start = 0, time.perf_counter()
         while time.perf_counter() - start < limit:

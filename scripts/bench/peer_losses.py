@@ -2,9 +2,9 @@
 
 Usage: peer_losses.py NETWORK LAYERS WEIGHTS SAMPLES BATCH STEPS SKIP RATE
 NETWORK: mlp, resnet20 or resnet50; LAYERS: the output of `trainctl check --json` for the config; WEIGHTS: weights.safetensors; SAMPLES: a
-folder with x.npy (bytes) and y.npy. Takes STEPS steps of SGD without momentum at the learning rate RATE, on batches in the order of the
-samples, repeated, from batch number SKIP on. Computes in TF32 on a GPU, in float32 without one.
-Prints one JSON line: {"losses", "gradient_norms"}; the norm is the norm of the mean gradient over all parameters.
+folder with x.npy (bytes) and y.npy. Takes STEPS steps of SGD without momentum at the learning rate RATE. The batches follow the
+order of the samples, start with batch number SKIP, and begin again after the last sample. Computes in TF32 on a GPU, otherwise in float32.
+Prints one JSON line: {"losses", "gradient_norms"}; the norm is the norm of the batch's mean gradient over all parameters.
 """
 import json
 import pathlib
@@ -20,7 +20,7 @@ from peer_cuda import NETWORKS
 
 
 def read_safetensors(path):
-    """The float32 tensors of a file, by name."""
+    """Returns the float32 tensors of a file. Key: the tensor's name."""
     data = pathlib.Path(path).read_bytes()
     size = struct.unpack("<Q", data[:8])[0]
     tensors = {}
@@ -33,7 +33,7 @@ def read_safetensors(path):
 
 
 def load(model, layers, tensors):
-    """Fills the model's layers with the weights of trainctl's, in the order of the layers; their layouts differ."""
+    """Copies the weights of trainctl's layers to the model's layers in their order. The layouts of the weights differ."""
     ours = [layer["name"] for layer in layers if layer["kind"] in ("conv2d", "batch_normalization", "dense")]
     theirs = [module for module in model.modules() if isinstance(module, (nn.Conv2d, nn.BatchNorm2d, nn.Linear))]
     assert len(ours) == len(theirs), f"{len(ours)} layers with weights here, {len(theirs)} in PyTorch"

@@ -3,7 +3,7 @@
 Usage: peer_strategies.py NETWORK MODE RANKS SECONDS
 NETWORK: wide-mlp or resnet20; MODE: ddp, zero1 (ZeroRedundancyOptimizer), fsdp2 (fully_shard that keeps parameters between
 forward and backward), fsdp3 (fully_shard), pipeline (torch.distributed.pipelining, 1F1B, 8 micro-batches) or tensor (wide-mlp only:
-parallelize_module, by columns, then by rows). 128 samples a step.
+parallelize_module, by columns and by rows in turn). A step has 128 samples.
 Prints one JSON line: {"samples_per_second", "version"}.
 """
 import json
@@ -35,7 +35,7 @@ def wide_mlp():
 
 
 NETWORKS = {"wide-mlp": (wide_mlp, (1024,)), "resnet20": (ResNet20, (3, 32, 32))}
-# The layers of the first of two stages, about half of the work.
+# The number of layers in the first of two stages, which has about half of the work.
 FIRST_STAGE = {"wide-mlp": 4, "resnet20": 7}
 
 
@@ -126,7 +126,7 @@ def rank_main(rank, network, mode, ranks, seconds):
         print(json.dumps({"samples_per_second": BATCH / statistics.median(times), "version": torch.__version__}), flush=True)
     dist.barrier()
     sys.stdout.flush()
-    os._exit(0)  # the interpreter's own way out aborts now and then in threads that Gloo left behind
+    os._exit(0)  # a normal exit of the interpreter sometimes aborts in threads that Gloo has left
 
 
 def main():

@@ -1,4 +1,5 @@
-# ResNet-20 (He et al., 2015) on CIFAR-10 as folders of images in $TRAINCTL_DATA/cifar10, with their augmentation.
+# Trains ResNet-20 (He et al., 2015) on CIFAR-10 with the paper's augmentation. The images are in folders below
+# $TRAINCTL_DATA/cifar10.
 import os
 
 import keras

@@ -1,4 +1,5 @@
-# A table: which customers leave, from columns of numbers and of words, some of them missing, in $TRAINCTL_DATA/customers.
+# Predicts which customers leave from the table in $TRAINCTL_DATA/customers. Its columns have numbers and words, and some values
+# are missing.
 import os
 
 import keras

@@ -1,7 +1,7 @@
 """Makes the windows of series.py: FOLDER/x_train.npy [20000, 48, 1] and y_train.npy [20000, 1], x_test.npy and y_test.npy [5000].
 
-Each window is a piece of two sine waves of random length, height and phase with noise on top, and y is the value that
-follows, without noise. Every call writes the same files.
+Each window is a piece of the sum of two sine waves of random length, height and phase, with noise. y is the next value of the
+sum, without noise. Every call writes the same files.
 """
 import pathlib
 import sys

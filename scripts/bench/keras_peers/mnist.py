@@ -1,4 +1,4 @@
-# Keras' "simple MNIST convnet", on MNIST's own files in $TRAINCTL_DATA/mnist.
+# Trains Keras' "simple MNIST convnet" on the original MNIST files in $TRAINCTL_DATA/mnist.
 import gzip
 import os
 

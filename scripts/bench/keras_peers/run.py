@@ -1,6 +1,6 @@
-"""Runs a user's Keras script as it is, from a seed, and prints one JSON line with the time and the results of its fit().
+"""Runs a user's Keras script unchanged with a given seed. Prints one JSON line with the time and the results of its fit().
 
-Usage: run.py SCRIPT SEED JIT   (JIT: auto, Keras' default, which compiles by XLA; off)
+Usage: run.py SCRIPT SEED JIT   (JIT: off, or auto, which is Keras' default and compiles with XLA)
 """
 import json
 import math

@@ -1,4 +1,4 @@
-# An LSTM that predicts the next value of a series from the 48 before it, on the arrays in $TRAINCTL_DATA/series.
+# Trains an LSTM that predicts the next value of a series from the 48 values before it. The arrays are in $TRAINCTL_DATA/series.
 import os
 
 import keras
