@@ -1,6 +1,6 @@
-// Tells ThreadSanitizer what libgomp, which is not built for it, orders: what the caller of a parallel region did
-// comes before what the threads do in it, and that before what the caller does next. Linked into the tsan preset alone,
-// in the place of the function of this name that the compiler calls.
+// Tells ThreadSanitizer the order that libgomp, which is not built for ThreadSanitizer, guarantees: a parallel region
+// begins after what its caller did before, and ends before the caller goes on. Linked into the tsan preset alone: the
+// compiler's calls reach this function instead of libgomp's function of the same name.
 #include <dlfcn.h>
 #include <sanitizer/tsan_interface.h>
 
@@ -8,7 +8,7 @@ namespace {
 
 using Body = void (*)(void* data);
 
-// Two of its bytes stand for the region's begin and end.
+// ThreadSanitizer takes the addresses of two bytes of a Region for the region's begin and end.
 struct Region {
   Body body;
   void* data;
