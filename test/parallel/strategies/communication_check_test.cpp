@@ -237,15 +237,15 @@ TEST_CASE("a send without its receive is refused, and so is a receive without it
                  "the sizes of communications that meet on the pipeline axis differ: rank 1 is at send 'cut2'"));
   CHECK(contains(problem.text, "rank 2 is at receive 'cut2' in forward of 'step' (99 float32 from rank 1)"));
   problem = problem_of(mesh, std::vector{Script().send("cut", pipeline_axis, 2), middle, last});
-  CHECK(contains(problem.text, "whose 'step' has no"));
+  CHECK(contains(problem.text, "whose program 'step' has no"));
   problem = problem_of(mesh, std::vector{Script().send("cut", pipeline_axis, 0), Script(), Script()});
-  CHECK(contains(problem.text, "waits for rank 0, whose 'step' has no receive"));
+  CHECK(contains(problem.text, "waits for rank 0, whose program 'step' has no receive"));
   // All ranks do the same, but they send to a single rank, which does not receive.
   const Script to_last = Script().send("cut", pipeline_axis, 2);
   problem = problem_of(mesh, std::vector{to_last, to_last, to_last});
   CHECK(contains(problem.text,
                  "rank 0 is at send 'cut' in forward of 'step' (100 float32 to rank 2) and waits for "
-                 "rank 2, whose 'step' has no receive"));
+                 "rank 2, whose program 'step' has no receive"));
 }
 
 TEST_CASE("a cycle of sends is refused, asynchronous or not, since an axis keeps its order") {
