@@ -155,7 +155,7 @@ std::string refusal(const std::string& file) {
   }
   getrusage(RUSAGE_SELF, &after);
   CHECK(after.ru_maxrss - before.ru_maxrss < 600'000);  // kB
-  CHECK(std::clock() - start < 20 * CLOCKS_PER_SEC);  // CPU time
+  CHECK(std::clock() - start < 20 * CLOCKS_PER_SEC);    // CPU time
   return why;
 }
 
