@@ -22,14 +22,16 @@ void ResultWarnings::not_finite(const std::string& prefix, const std::map<std::s
     if (std::isfinite(value) || !is_first(prefix + name)) continue;
     const auto result = std::ranges::find(results_, name, &MetricResult::name);
     if (std::isnan(value) && result != results_.end() && !result->wants.empty()) {
-      log::warning(format(
-          "{}{} is not defined at step {}: it requires {}, but the {} data has none; it does not count as the best",
-          prefix, name, step, result->wants, data));
+      log::warning(
+          format("{}{} is not defined at step {}: it requires {}, but the {} data has none; such a value never counts "
+                 "as the best",
+                 prefix, name, step, result->wants, data));
       continue;
     }
-    log::warning(format(
-        "{}{} is {} at step {}: it does not count as the best; look for values that are not finite in the {} data",
-        prefix, name, value, step, data));
+    log::warning(
+        format("{}{} is {} at step {}: such a value never counts as the best; look for values that are not finite in "
+               "the {} data",
+               prefix, name, value, step, data));
   }
 }
 
