@@ -1,10 +1,10 @@
-# Compiles up to twelve sources of a folder together (kernels: six), because most of a source's compile time goes into
-# headers that its neighbours also include. A name in an anonymous namespace must therefore be unique in its folder. Each
+# Compiles up to twelve sources of a library together (kernels: six), because most of a source's compile time goes into
+# headers that its neighbours also include. A name in an anonymous namespace must therefore be unique in its library. Each
 # test file has its own namespace.
-option(TRAINCTL_UNITY "Compile the sources of a folder together" ON)
+option(TRAINCTL_UNITY "Compile the sources of a library together" ON)
 
-# Calls act(NAME SOURCES...) for each group of the sources that end with the suffix. NAME is made of the
-# folder and the number of the group.
+# Calls act(NAME SOURCES...) for each group of the sources that end with the suffix. A group has the sources of several
+# small folders, or a part of the sources of a large one. NAME is made of its first folder and the number of the part.
 macro(trainctl_groups suffix act)
   set(most 12)
   if("${suffix}" STREQUAL "cu")
@@ -24,16 +24,33 @@ macro(trainctl_groups suffix act)
       list(APPEND of_${folder} ${source})
     endif()
   endforeach()
+  set(joined)  # the sources of the small folders that are in no group yet
   foreach(folder ${folders})
     list(LENGTH of_${folder} count)
-    math(EXPR groups "(${count} + ${most} - 1) / ${most}")
-    foreach(group RANGE 1 ${groups})
-      math(EXPR begin "(${group} - 1) * ${count} / ${groups}")
-      math(EXPR size "${group} * ${count} / ${groups} - ${begin}")
-      list(SUBLIST of_${folder} ${begin} ${size} sources)
-      cmake_language(CALL ${act} ${folder}_${group} ${sources})
-    endforeach()
+    list(LENGTH joined joined_count)
+    math(EXPR together "${joined_count} + ${count}")
+    if(joined AND together GREATER most)
+      cmake_language(CALL ${act} ${joined_name} ${joined})
+      set(joined)
+    endif()
+    if(count LESS_EQUAL most)
+      if(NOT joined)
+        set(joined_name ${folder}_1)
+      endif()
+      list(APPEND joined ${of_${folder}})
+    else()
+      math(EXPR groups "(${count} + ${most} - 1) / ${most}")
+      foreach(group RANGE 1 ${groups})
+        math(EXPR begin "(${group} - 1) * ${count} / ${groups}")
+        math(EXPR size "${group} * ${count} / ${groups} - ${begin}")
+        list(SUBLIST of_${folder} ${begin} ${size} sources)
+        cmake_language(CALL ${act} ${folder}_${group} ${sources})
+      endforeach()
+    endif()
   endforeach()
+  if(joined)
+    cmake_language(CALL ${act} ${joined_name} ${joined})
+  endif()
 endmacro()
 
 function(trainctl_unity_group name)

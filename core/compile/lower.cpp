@@ -149,8 +149,8 @@ class Lowerer {
     return static_cast<TensorId>(program_.tensors.size() - 1);
   }
 
-  Tensor& tensor(TensorId id) { return program_.tensors[static_cast<std::size_t>(id)]; }
-  Layout& layout(TensorId id) { return lowered_.tensors[static_cast<std::size_t>(id)].layout; }
+  Tensor& tensor(TensorId id) { return program_.tensors[index(id)]; }
+  Layout& layout(TensorId id) { return lowered_.tensors[index(id)].layout; }
   Layout logical(TensorId id) const { return logical_layout(program_.tensor(id).type); }
 
   using Known = std::map<std::pair<TensorId, std::string>, TensorId>;

@@ -13,7 +13,7 @@
 namespace trainctl {
 namespace {
 
-std::int64_t aligned(std::int64_t bytes) { return round_up(bytes, place_alignment); }
+std::int64_t aligned(std::int64_t bytes) { return round_up(bytes, allocation_alignment); }
 
 // Assigns offsets in a region: tensors with the same name, in any program, share one offset.
 class SharedByName {
@@ -41,7 +41,7 @@ bool reads_averages(const Program& program, bool with_training) {
 // Number of elements of one slot of the gradients: one set of gradients and sums, and the gap to the next set.
 std::int64_t elements_of_slot(const ParameterLayout& flat, bool with_gradients) {
   const std::int64_t gradients = with_gradients ? flat.local_count(Quantity::gradients) : 0;
-  return round_up(gradients + flat.gradient_count - flat.trainable_count, place_alignment / size_of(DType::float32));
+  return round_up(gradients + flat.gradient_count - flat.trainable_count, allocation_alignment / size_of(DType::float32));
 }
 
 class FlatRegions {
@@ -82,7 +82,7 @@ class FlatRegions {
  private:
   void put(TensorId id, Region region, std::int64_t offset) {
     if (id == no_tensor) return;
-    PlacedTensor& tensor = placed_.tensors[static_cast<std::size_t>(id)];
+    PlacedTensor& tensor = placed_.tensors[index(id)];
     tensor.region = region;
     tensor.offset = offset * size_of(DType::float32);
   }
@@ -92,8 +92,8 @@ class FlatRegions {
     const TensorId first = tensor.members.front();
     if (tensor.role == Role::parameter) {
       const PlacedTensor at = placed_.tensor(first);
-      placed_.tensors[static_cast<std::size_t>(id)].region = at.region;
-      placed_.tensors[static_cast<std::size_t>(id)].offset = at.offset;
+      placed_.tensors[index(id)].region = at.region;
+      placed_.tensors[index(id)].offset = at.offset;
     } else if (tensor.role == Role::gradient || tensor.role == Role::reduced) {
       put_in_slot(id, first, flat_.gradient_slot(first));
     }

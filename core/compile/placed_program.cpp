@@ -29,16 +29,12 @@ bool is_exchanged(Region region, const ParameterLayout& layout, bool on_host) {
 
 OpWork work_of(const PlacedProgram& program, const Op& op) {
   OpWork work;
-  std::vector<TensorType> inputs, outputs;
   for (std::size_t i = 0; i < op.inputs.size(); ++i) {
-    inputs.push_back(program.program.tensor(op.inputs[i]).type);
     work.bytes += op.def->reads(i) * program.tensor(op.inputs[i]).layout.bytes;
   }
-  for (TensorId id : op.outputs) {
-    outputs.push_back(program.program.tensor(id).type);
-    work.bytes += program.tensor(id).layout.bytes;
-  }
-  work.flops = op.def->flops(inputs, outputs);
+  for (TensorId id : op.outputs) work.bytes += program.tensor(id).layout.bytes;
+  const std::vector<Tensor>& tensors = program.program.tensors;
+  work.flops = op.def->flops(types_of(op.inputs, tensors), types_of(op.outputs, tensors));
   return work;
 }
 

@@ -38,7 +38,7 @@ std::string_view name_of(Region region);
 bool is_exchanged(Region region, const ParameterLayout& layout, bool on_host);
 
 // Offsets in regions are multiples of this number of bytes, which cuBLASLt requires for a workspace.
-inline constexpr std::int64_t place_alignment = 256;
+inline constexpr std::int64_t allocation_alignment = 256;
 
 struct PlacedTensor {
   Layout layout;
@@ -79,7 +79,7 @@ struct PlacedProgram {
   const PlacedOp& op(int segment_number, int number) const {
     return segment(segment_number).ops[static_cast<std::size_t>(number)];
   }
-  const PlacedTensor& tensor(TensorId id) const { return tensors[static_cast<std::size_t>(id)]; }
+  const PlacedTensor& tensor(TensorId id) const { return tensors[index(id)]; }
 };
 
 // The cost of one run of an op.

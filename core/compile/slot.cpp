@@ -112,7 +112,7 @@ class SlotPlanner {
     keep_while_communicating();
     for_each_op([this](std::size_t s, std::size_t o, const Op& op) { reuse(op, timeline_.moment(s, o)); });
     for_each_op([this](std::size_t s, std::size_t o, const Op&) { add_workspace(s, o); });
-    const ArenaPlan arena = plan_arena(lifetimes_, place_alignment);
+    const ArenaPlan arena = plan_arena(lifetimes_, allocation_alignment);
     write_offsets(arena);
     return arena.bytes;
   }
@@ -252,6 +252,6 @@ class SlotPlanner {
 
 }  // namespace
 
-std::int64_t place_slot(PlacedProgram& program) { return round_up(SlotPlanner(program).plan(), place_alignment); }
+std::int64_t place_slot(PlacedProgram& program) { return round_up(SlotPlanner(program).plan(), allocation_alignment); }
 
 }  // namespace trainctl

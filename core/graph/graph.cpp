@@ -8,9 +8,7 @@ namespace trainctl {
 std::vector<TensorId> Graph::add_op(std::shared_ptr<const OpDef> def, std::vector<TensorId> inputs,
                                     const std::string& name, const SourceLocation& location,
                                     std::vector<std::string> suffixes) {
-  std::vector<TensorType> types;
-  for (TensorId input : inputs) types.push_back(tensor(input).type);
-  const std::vector<TensorType> output_types = def->outputs(types);
+  const std::vector<TensorType> output_types = def->outputs(types_of(inputs, tensors));
   if (suffixes.empty()) suffixes.push_back("output");
   require(suffixes.size() == output_types.size(),
           format("{} ({}) has {} outputs, but {} names", def->kind(), name, output_types.size(), suffixes.size()));

@@ -69,7 +69,7 @@ struct Graph {
   // below it do not overflow.
   static constexpr std::int64_t max_bytes = std::int64_t{1} << 56;
 
-  const Tensor& tensor(TensorId id) const { return tensors[static_cast<std::size_t>(id)]; }
+  const Tensor& tensor(TensorId id) const { return tensors[index(id)]; }
   // Appends a tensor. Throws OverflowError if the total size of the tensors exceeds max_bytes.
   TensorId add_tensor(Tensor tensor) {
     bytes = checked_add(bytes, tensor.type.bytes());

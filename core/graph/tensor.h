@@ -1,6 +1,7 @@
 // Tensors of graphs and programs: name, logical shape, element type, role, and placement on the mesh.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -15,6 +16,9 @@ namespace trainctl {
 
 using TensorId = std::int32_t;
 inline constexpr TensorId no_tensor = -1;
+
+// Returns the number of a tensor, a rank or anything else as the index of an element of a vector.
+inline std::size_t index(std::int64_t number) { return static_cast<std::size_t>(number); }
 
 // The purpose of a tensor, which decides its memory region.
 enum class Role {
@@ -54,5 +58,13 @@ struct Tensor {
   std::vector<Placement> placements;  // one for each mesh axis; empty: replicated on all axes
   SourceLocation location;            // location of the layer in the config
 };
+
+// Returns the types of the tensors `ids`, which are numbers of elements of `tensors`.
+inline std::vector<TensorType> types_of(const std::vector<TensorId>& ids, const std::vector<Tensor>& tensors) {
+  std::vector<TensorType> types;
+  types.reserve(ids.size());
+  for (TensorId id : ids) types.push_back(tensors[index(id)].type);
+  return types;
+}
 
 }  // namespace trainctl

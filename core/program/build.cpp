@@ -88,7 +88,7 @@ std::vector<TensorId> matched(const Program& rest, Program& program) {
 Program with_rest(Program program, const Program& rest) {
   const std::vector<TensorId> tensors = matched(rest, program);
   const auto translate = [&](TensorId& id) {
-    if (id != no_tensor) id = tensors[static_cast<std::size_t>(id)];
+    if (id != no_tensor) id = tensors[index(id)];
   };
   const ScheduleItem update = program.schedule.back();
   program.schedule.pop_back();

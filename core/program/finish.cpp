@@ -50,7 +50,7 @@ void reduce_results(Program& program, std::vector<Op>& reductions) {
   if (step.samples != step.count) results.push_back(step.samples);
   results.push_back(step.agree);
   const auto set_partial = [&](TensorId id) {
-    program.tensors[static_cast<std::size_t>(id)].placements = placed(partial, {MeshAxis::data, MeshAxis::pipeline});
+    program.tensors[index(id)].placements = placed(partial, {MeshAxis::data, MeshAxis::pipeline});
   };
   std::for_each(results.begin(), results.end(), set_partial);
   for (const TensorInSlot& in_slot : program.flat.in_slots) {
@@ -73,7 +73,7 @@ void size_buckets(Program& program) {
     starts.insert(program.flat.gradient_offset(tensor.members.front()));
   }
   for (TensorId id : buckets) {
-    Tensor& bucket = program.tensors[static_cast<std::size_t>(id)];
+    Tensor& bucket = program.tensors[index(id)];
     const std::int64_t last = program.flat.gradient_offset(bucket.members.back());
     const auto next = starts.upper_bound(last);
     const std::int64_t end =

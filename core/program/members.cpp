@@ -49,7 +49,7 @@ Members::Members(const Program& program) : program_(program) {
 }
 
 const Tensor& Members::tensor(TensorId id) const {
-  const auto number = static_cast<std::size_t>(id), own = program_.tensors.size();
+  const auto number = index(id), own = program_.tensors.size();
   return number < own ? program_.tensors[number] : made_[number - own];
 }
 

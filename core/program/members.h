@@ -16,7 +16,7 @@ class Members {
   explicit Members(const Program& program);
 
   // Empty if the tensor has no members.
-  const std::vector<TensorId>& of(TensorId id) const { return members_[static_cast<std::size_t>(id)]; }
+  const std::vector<TensorId>& of(TensorId id) const { return members_[index(id)]; }
   // Whether the tensor has members and is none of the program's flat regions.
   bool is_bucket(TensorId id) const { return !is_region(id) && !of(id).empty(); }
   bool is_region(TensorId id) const { return id == program_.step.gradients || id == program_.step.parameters; }

@@ -131,7 +131,7 @@ void ParameterLayout::keep_states(std::vector<std::string> names, bool with_fact
 }
 
 void ParameterLayout::assign_offsets(const std::vector<Tensor>& tensors) {
-  const auto count_of = [&](TensorId id) { return tensors[static_cast<std::size_t>(id)].type.shape.count(); };
+  const auto count_of = [&](TensorId id) { return tensors[index(id)].type.shape.count(); };
   parameter_count = statistic_count = 0;
   const auto place = [this](FlatEntry& entry) {
     entry.offset = parameter_count;

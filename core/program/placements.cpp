@@ -11,8 +11,6 @@
 namespace trainctl {
 namespace {
 
-std::size_t index(TensorId id) { return static_cast<std::size_t>(id); }
-
 // The placements of all tensors along one axis of the mesh, followed through a step.
 class AxisWalk {
  public:

@@ -118,7 +118,7 @@ struct Program {
   const Segment& segment(int number) const { return segments[static_cast<std::size_t>(number)]; }
   // The number of the first segment of a phase, or -1.
   int find(Phase phase) const;
-  const Tensor& tensor(TensorId id) const { return tensors[static_cast<std::size_t>(id)]; }
+  const Tensor& tensor(TensorId id) const { return tensors[index(id)]; }
   TensorId add(std::string name, Shape shape, DType dtype, Role role);
 };
 

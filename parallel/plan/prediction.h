@@ -45,7 +45,6 @@ struct PlannedRun {
   std::span<const RunPrograms> others() const { return std::span(ranks).subspan(index(strategy.mesh.pipeline)); }
 
  private:
-  static std::size_t index(int number) { return static_cast<std::size_t>(number); }
 };
 
 // Builds the programs for the batches of `sizes`. Throws Error{config} if the network does not support the strategy.

@@ -22,16 +22,10 @@ inline ByteCosts byte_costs(bool on_host) { return on_host ? byte_costs_of_proce
 // `tensors`: the tensors of its graph or program.
 inline double cost_of(const Op& op, const std::vector<Tensor>& tensors, const ByteCosts& of_byte) {
   if (op.def->trait() != OpTrait::kernel) return 0;
+  const std::vector<TensorType> inputs = types_of(op.inputs, tensors), outputs = types_of(op.outputs, tensors);
   double bytes = 0;
-  const auto types_of = [&](const std::vector<TensorId>& ids) {
-    std::vector<TensorType> types;
-    for (TensorId id : ids) {
-      types.push_back(tensors[static_cast<std::size_t>(id)].type);
-      bytes += static_cast<double>(types.back().bytes());
-    }
-    return types;
-  };
-  const std::vector<TensorType> inputs = types_of(op.inputs), outputs = types_of(op.outputs);
+  for (const TensorType& type : inputs) bytes += static_cast<double>(type.bytes());
+  for (const TensorType& type : outputs) bytes += static_cast<double>(type.bytes());
   return op.def->flops(inputs, outputs) + of_byte.in_memory * bytes;
 }
 

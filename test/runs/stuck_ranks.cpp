@@ -15,7 +15,8 @@
 namespace trainctl::test {
 namespace {
 
-constexpr int timeout = 2, few = 8;  // in seconds; `few` is the time for asking the ranks and for ending them
+constexpr int timeout = 2 * sanitizer_slowdown;  // in seconds
+constexpr int few = 8 * sanitizer_slowdown;      // seconds for asking the ranks and for ending them
 constexpr std::size_t at_once = 4;
 
 std::string problem_of(const Folder& folder, const StuckRun& run, std::size_t number) {

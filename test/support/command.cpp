@@ -122,6 +122,14 @@ int Command::wait() {
 
 void Command::send(int signal) const { kill(pid_, signal); }
 
+bool Command::blocks(int signal) const {
+  const std::string name = "SigBlk:";  // followed by a mask in hexadecimal digits; bit 0 is signal 1
+  const std::string status = read_file(format("/proc/{}/status", pid_));
+  const std::size_t at = status.find(name);
+  if (at == std::string::npos) return false;
+  return (std::stoull(status.substr(at + name.size()), nullptr, 16) >> (signal - 1) & 1) != 0;
+}
+
 std::vector<pid_t> Command::processes() const {
   std::vector<pid_t> found;
   for (const fs::directory_entry& entry : fs::directory_iterator("/proc")) {

@@ -49,6 +49,8 @@ class Command {
   // Waits for the end. Returns the exit code, -signal if a signal ended it, or -1000 after the time limit.
   int wait();
   void send(int signal) const;
+  // Whether the process that was started blocks the signal, as the launcher does while it watches its ranks.
+  bool blocks(int signal) const;
   // The processes of its running ranks, by rank. A run of a single process has none.
   std::map<int, pid_t> ranks() const;
   // Whether none of its processes is left; waits up to 10 s for their end.

@@ -1,12 +1,13 @@
-// The time limit of tests that wait for an event. Only a hang takes longer, also on a busy machine. It is longer under
-// a sanitizer.
+// Time limits of tests, which are longer under a sanitizer.
 #pragma once
 
 namespace trainctl::test {
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr int time_limit = 600;  // seconds
+inline constexpr int sanitizer_slowdown = 10;  // how many times as long a program takes at most
+inline constexpr int time_limit = 600;         // seconds for an event to come; only a hang takes longer
 #else
+inline constexpr int sanitizer_slowdown = 1;
 inline constexpr int time_limit = 240;
 #endif
 

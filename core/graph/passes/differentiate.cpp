@@ -53,13 +53,13 @@ class Tape final : public Differentiator {
 
   std::vector<TensorId> emit(std::shared_ptr<const OpDef> def, std::vector<TensorId> inputs,
                              const Op& forward) override {
-    const std::size_t count = def->outputs(types_of(inputs)).size();
+    const std::size_t count = def->outputs(types_of(inputs, graph_.tensors)).size();
     return emit_into(std::move(def), std::move(inputs), std::vector<TensorId>(count, no_tensor), forward);
   }
 
   std::vector<TensorId> emit_into(std::shared_ptr<const OpDef> def, std::vector<TensorId> inputs,
                                   std::vector<TensorId> outputs, const Op& forward) override {
-    const std::vector<TensorType> types = def->outputs(types_of(inputs));
+    const std::vector<TensorType> types = def->outputs(types_of(inputs, graph_.tensors));
     require(types.size() == outputs.size(), format("{} ({}) has {} outputs", def->kind(), forward.name, types.size()));
     for (std::size_t i = 0; i < types.size(); ++i) {
       if (outputs[i] == no_tensor) {
@@ -90,8 +90,6 @@ class Tape final : public Differentiator {
   }
 
  private:
-  static std::size_t index(TensorId id) { return static_cast<std::size_t>(id); }
-
   // Finds the tensors that need gradients: trainable parameters, and all tensors that depend on trainable parameters.
   void find_needed() {
     for (const GraphParameter& parameter : graph_.parameters) {
@@ -120,12 +118,6 @@ class Tape final : public Differentiator {
   bool reached(const Op& op) const {
     const auto has_gradient = [this](TensorId output) { return gradient_of(output) != no_tensor; };
     return op.def->begins_gradient() || std::any_of(op.outputs.begin(), op.outputs.end(), has_gradient);
-  }
-
-  std::vector<TensorType> types_of(const std::vector<TensorId>& ids) const {
-    std::vector<TensorType> types;
-    for (TensorId id : ids) types.push_back(tensor(id).type);
-    return types;
   }
 
   TensorId add_activation(const OpDef& def, const TensorType& type, std::size_t output, const Op& forward) {

@@ -88,9 +88,7 @@ void fuse_all(OpList& ops, FirstAsked asked, bool may_hide_nan) {
 // Adds the additional output of a fused op, if it has one: the mask that batch normalization with residual and ReLU
 // passes to its gradient.
 void add_mask(Graph& graph, Op& op) {
-  std::vector<TensorType> inputs;
-  for (TensorId input : op.inputs) inputs.push_back(graph.tensor(input).type);
-  const std::vector<TensorType> outputs = op.def->outputs(inputs);
+  const std::vector<TensorType> outputs = op.def->outputs(types_of(op.inputs, graph.tensors));
   if (outputs.size() == op.outputs.size()) return;
   require(outputs.size() == op.outputs.size() + 1, "fusion adds more than one output");
   Tensor mask = graph.tensor(op.outputs[0]);

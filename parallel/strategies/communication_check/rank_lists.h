@@ -10,7 +10,6 @@
 
 namespace trainctl {
 
-inline std::size_t index(int number) { return static_cast<std::size_t>(number); }
 inline std::size_t index(MeshAxis axis) { return static_cast<std::size_t>(axis); }
 
 // The communications of one program, all together and along each axis.

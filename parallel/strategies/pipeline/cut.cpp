@@ -58,8 +58,6 @@ class StageCut {
   }
 
  private:
-  static std::size_t index(TensorId id) { return static_cast<std::size_t>(id); }
-
   bool is_read_here(TensorId id) const { return readers_[index(id)].contains(own_); }
 
   Op receive(TensorId id, const Op& made_by) {

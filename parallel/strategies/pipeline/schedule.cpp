@@ -13,8 +13,6 @@
 namespace trainctl {
 namespace {
 
-std::size_t index(int number) { return static_cast<std::size_t>(number); }
-
 // A stage's program, divided into passes and exchanges.
 class StageSchedule {
  public:
@@ -147,7 +145,7 @@ class StageSchedule {
 
   // Marks a received tensor as split over the data axis, since each replica receives its own samples.
   void set_placement(TensorId id) {
-    program_.tensors[static_cast<std::size_t>(id)].placements = placed(split_along(0), {MeshAxis::data});
+    program_.tensors[index(id)].placements = placed(split_along(0), {MeshAxis::data});
   }
 
   // Adds an exchange to the schedule. A receive is moved before the preceding passes of other slots, but not before

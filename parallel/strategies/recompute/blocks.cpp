@@ -11,8 +11,6 @@ constexpr int no_block = -1;
 // A further output of an op is kept if it has at most 1 / small_fraction of the bytes of the first output.
 constexpr std::int64_t small_fraction = 16;
 
-std::size_t index(std::int64_t id) { return static_cast<std::size_t>(id); }
-
 // Returns the innermost block that contains the op with this name; "" if there is none.
 std::string enclosing_block(std::string path, const std::set<std::string>& blocks) {
   while (!blocks.contains(path)) {

@@ -23,8 +23,6 @@ constexpr std::int64_t group_bytes = 256 << 10;
 // Gradients are exchanged in pieces of about this many bytes; a rank without free slots receives one piece at a time.
 constexpr std::int64_t piece_bytes = 8 << 20;
 
-std::size_t index(int number) { return static_cast<std::size_t>(number); }
-
 class TreeReduction {
  public:
   TreeReduction(Program program, const MeshRank& rank, int compute_streams)

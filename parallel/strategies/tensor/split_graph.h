@@ -57,8 +57,8 @@ class SplitGraph {
     int group = -1;
   };
 
-  Versions& versions(TensorId id) { return versions_[static_cast<std::size_t>(id)]; }
-  const Versions& versions(TensorId id) const { return versions_[static_cast<std::size_t>(id)]; }
+  Versions& versions(TensorId id) { return versions_[index(id)]; }
+  const Versions& versions(TensorId id) const { return versions_[index(id)]; }
   // Adds the number of the tensor's values to SplitGroup::exchanged of its group.
   void count_exchange(TensorId id);
   TensorId output(TensorId id);

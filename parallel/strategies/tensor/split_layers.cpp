@@ -15,7 +15,6 @@
 namespace trainctl {
 namespace {
 
-std::size_t index(TensorId id) { return static_cast<std::size_t>(id); }
 bool is_parameter(const Tensor& tensor) { return tensor.role == Role::parameter || tensor.role == Role::statistic; }
 bool is_integer(DType dtype) { return dtype == DType::int32 || dtype == DType::int64; }
 
@@ -96,7 +95,7 @@ class Walk {
       }
       operands.push_back(std::move(operand));
     }
-    return best_way(op, operands, types_of(op.outputs), ranks_);
+    return best_way(op, operands, types_of(op.outputs, graph_.tensors), ranks_);
   }
 
   void share(const Op& op, const Way& way, std::size_t number) {
@@ -171,15 +170,9 @@ class Walk {
   // Returns the multiply-adds of an op; for a lookup in a table, the equivalent of the update of the table.
   double work_of(const Op& op) const {
     if (!is_integer(graph_.tensor(op.inputs[0]).type.dtype)) {
-      return op.def->flops(types_of(op.inputs), types_of(op.outputs)) / 2;
+      return op.def->flops(types_of(op.inputs, graph_.tensors), types_of(op.outputs, graph_.tensors)) / 2;
     }
     return work_of_update * static_cast<double>(graph_.tensor(op.inputs[1]).type.shape.count());
-  }
-
-  std::vector<TensorType> types_of(const std::vector<TensorId>& ids) const {
-    std::vector<TensorType> types;
-    for (TensorId id : ids) types.push_back(graph_.tensor(id).type);
-    return types;
   }
 
   const Graph& graph_;

@@ -24,7 +24,7 @@ namespace trainctl::cuda {
 namespace {
 
 constexpr const char *engine_prefix = "engine ", *fused_prefix = "fused ";
-constexpr std::int64_t alignment = 256;  // alignment of the ranges of the workspace, in bytes
+constexpr std::int64_t range_alignment = 256;  // of the ranges of the workspace, in bytes
 
 EngineRules rules_of(const LowerContext& context, DType dtype) {
   const DeviceOptions& options = context.device.options();
@@ -243,7 +243,7 @@ Lowering lower_conv2d_grad_weights(const LowerContext& context) {
   std::optional<ColumnSums> sums;
   if (def.bias) sums.emplace(dtype, shape.y.count() / channels, channels);
   const std::int64_t kernel_count = shape.kernel().count();
-  const std::int64_t kernel_bytes = (kernel_count * size_of(dtype) + alignment - 1) / alignment * alignment;
+  const std::int64_t kernel_bytes = (kernel_count * size_of(dtype) + range_alignment - 1) / range_alignment * range_alignment;
 
   const auto names = [&] {
     std::vector<std::string> names;
