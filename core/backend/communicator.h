@@ -28,6 +28,9 @@ class Communicator {
   virtual std::string_view name() const = 0;  // "solo", "threads", "mpi", ...
   // Whether calls of this communicator can be part of a Recording.
   virtual bool recordable() const = 0;
+  // Whether calls of this communicator may run at the same time as calls of other communicators. If not, a rank runs
+  // the calls of all its communicators on one stream.
+  virtual bool runs_beside_others() const { return true; }
 
   // Allocates zeroed memory in which this communicator reduces fastest, such as a window that the ranks of a host
   // share. All ranks must call this function, with the same number of bytes. Throws Error{resource}.
@@ -46,6 +49,11 @@ class Communicator {
   virtual void send(View data, int peer, Stream& stream) = 0;
   virtual void receive(View data, int peer, Stream& stream) = 0;
   virtual void barrier(Stream& stream) = 0;
+
+  // Returns whether the value is true on all ranks. All ranks must call this function. It waits for them, uses no
+  // device and no stream, and throws Error{peer} if a rank does not come. The default exchanges the values in host
+  // memory.
+  virtual bool true_on_all(bool value);
 
   // The largest message, in bytes, that a rank should exchange on its compute thread, in turn with computations: a send
   // of that size does not wait for its receive, and a second thread would take the rank's only core from the

@@ -53,9 +53,9 @@ struct CudaModule {
   std::string (*why_no_nccl)();
 
   // Makes an NCCL communicator between the GPUs of the ranks of `host`. The new communicator owns `host` and shares its
-  // attendance. All ranks must call this function. Throws Error{peer} if a rank does not join, Error{resource} if NCCL
-  // fails.
-  std::unique_ptr<Communicator> (*make_nccl)(std::unique_ptr<Communicator> host, Backend& backend);
+  // attendance. `will_split`: whether other communicators will be split from it and used beside it. All ranks must call
+  // this function. Throws Error{peer} if a rank does not join, Error{resource} if NCCL fails.
+  std::unique_ptr<Communicator> (*make_nccl)(std::unique_ptr<Communicator> host, Backend& backend, bool will_split);
 
   // The versions of the driver, CUDA's runtime, cuBLASLt, cuDNN, NVRTC and NCCL.
   std::vector<LibraryVersion> (*versions)();

@@ -41,7 +41,8 @@ bool reads_averages(const Program& program, bool with_training) {
 // Number of elements of one slot of the gradients: one set of gradients and sums, and the gap to the next set.
 std::int64_t elements_of_slot(const ParameterLayout& flat, bool with_gradients) {
   const std::int64_t gradients = with_gradients ? flat.local_count(Quantity::gradients) : 0;
-  return round_up(gradients + flat.gradient_count - flat.trainable_count, allocation_alignment / size_of(DType::float32));
+  return round_up(gradients + flat.gradient_count - flat.trainable_count,
+                  allocation_alignment / size_of(DType::float32));
 }
 
 class FlatRegions {

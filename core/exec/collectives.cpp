@@ -157,6 +157,21 @@ bool MeshCommunicators::has_peers() const {
   return false;
 }
 
+bool MeshCommunicators::record_together() const {
+  return std::any_of(axes_.begin(), axes_.end(), [](const Communicator* communicator) {
+    return communicator != nullptr && communicator->size() > 1 && communicator->recordable();
+  });
+}
+
+// After the exchange along an axis, all ranks along it have the same value, so that one exchange for each axis
+// suffices.
+bool MeshCommunicators::true_on_all(bool value) const {
+  for (Communicator* communicator : axes_) {
+    if (communicator != nullptr && communicator->size() > 1) value = communicator->true_on_all(value);
+  }
+  return value;
+}
+
 CollectiveBinder::CollectiveBinder(Backend& backend, const MeshCommunicators& communicators,
                                    const std::vector<PlacedProgram>& programs)
     : backend_(backend) {
@@ -174,6 +189,27 @@ CollectiveBinder::CollectiveBinder(Backend& backend, const MeshCommunicators& co
       }
     }
   }
+  share_stream();
+}
+
+Stream* CollectiveBinder::make_stream() {
+  owned_streams_.push_back(backend_.asynchronous_stream());
+  streams_.push_back(owned_streams_.back().get());
+  return streams_.back();
+}
+
+// Moves all lanes whose communicators do not run beside others to the first of their streams.
+void CollectiveBinder::share_stream() {
+  std::vector<Lane*> together;
+  Stream* shared = nullptr;
+  for (std::size_t i = 0; i <= lanes_.size(); ++i) {
+    Lane& lane = i < lanes_.size() ? lanes_[i] : backward_;
+    if (lane.communicator == nullptr || lane.communicator->runs_beside_others()) continue;
+    together.push_back(&lane);
+    if (shared == nullptr) shared = lane.stream;
+  }
+  if (shared == nullptr) return;  // all of them run on the compute stream
+  for (Lane* lane : together) lane->stream = shared;
 }
 
 // A receive on the compute stream, which is only queued here; the Wait for it runs it.
@@ -236,10 +272,7 @@ void CollectiveBinder::prepare(const PlacedProgram& program, const Op& op, Lane&
     ended_[{&program, op.outputs[0]}] = {nullptr, used.communicator, receives};
     return;
   }
-  if (used.stream == nullptr) {
-    used.stream = backend_.asynchronous_stream();
-    streams_.push_back(used.stream.get());
-  }
+  if (used.stream == nullptr) used.stream = make_stream();
   Ended& end = ended_[{&program, op.outputs[0]}];
   if (end.event == nullptr) end = {backend_.event(), used.communicator};
 }

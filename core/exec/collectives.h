@@ -33,6 +33,10 @@ class MeshCommunicators {
   Communicator* backward() const { return backward_; }
   // Whether any axis has more than one rank.
   bool has_peers() const;
+  // Whether all ranks of the mesh must record the same steps, because communications with peers are recorded, too.
+  bool record_together() const;
+  // Returns whether the value is true on all ranks of the mesh, which must all call this function.
+  bool true_on_all(bool value) const;
 
  private:
   std::array<Communicator*, mesh_axes> axes_;
@@ -41,8 +45,9 @@ class MeshCommunicators {
 
 // Binds the collectives of a rank's programs. All calls on one communicator run on one stream, in the order of the
 // program. The communicator has a stream of its own if any program has an asynchronous collective on it; otherwise the
-// calls run on the compute stream. If a pipeline's messages are not larger than Communicator::bytes_in_turn(), they run
-// on the compute stream, too: a send runs immediately, a receive runs at its Wait.
+// calls run on the compute stream. Communicators that do not run beside others share a stream. If a pipeline's messages
+// are not larger than Communicator::bytes_in_turn(), they run on the compute stream, too: a send runs immediately, a
+// receive runs at its Wait.
 class CollectiveBinder {
  public:
   CollectiveBinder(Backend& backend, const MeshCommunicators& communicators,
@@ -59,7 +64,7 @@ class CollectiveBinder {
   // A communicator and the stream on which it is called.
   struct Lane {
     Communicator* communicator = nullptr;
-    std::unique_ptr<Stream> stream;              // null: the compute stream
+    Stream* stream = nullptr;                    // null: the compute stream
     std::unique_ptr<DeferredReceives> receives;  // receives on the compute stream; null: none
   };
   // The end of an asynchronous collective. The Wait op of its output waits for this end.
@@ -74,10 +79,13 @@ class CollectiveBinder {
   Lane& lane(const Collective& collective);
   void choose_turns(const std::vector<PlacedProgram>& programs);
   void prepare(const PlacedProgram& program, const Op& op, Lane& used);
+  Stream* make_stream();
+  void share_stream();
 
   Backend& backend_;
   std::array<Lane, mesh_axes> lanes_;
   Lane backward_;  // lane of the pipeline's backward channel; no communicator if it shares the axis' lane
+  std::vector<std::unique_ptr<Stream>> owned_streams_;
   std::vector<Stream*> streams_;                                      // the streams of all lanes
   std::map<std::pair<const PlacedProgram*, TensorId>, Ended> ended_;  // key: program and output of the collective
 };

@@ -73,7 +73,7 @@ void Engine::bind(int program) {
   auto bound = std::make_unique<Bound>();
   bound->trains = placed.program.step.learning_rate != no_tensor;
   bound->work = std::make_unique<StepWork>(backend_, *compute_, threads_, placed,
-                                           static_cast<int>(step_buffers_.size()), communicators_.has_peers());
+                                           static_cast<int>(step_buffers_.size()), communicators_);
   StepUnit scalars;
   scalars.to = base(Region::scalars);
   scalars.bytes = plan_.of(Region::scalars);

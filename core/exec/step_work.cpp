@@ -7,6 +7,7 @@
 #include "core/base/clock.h"
 #include "core/base/error.h"
 #include "core/base/format.h"
+#include "core/base/log.h"
 
 namespace trainctl {
 namespace {
@@ -21,23 +22,24 @@ bool is_long(const PlacedProgram& program, const StepUnit& unit) {
 }  // namespace
 
 StepWork::StepWork(Backend& backend, Stream& stream, std::vector<std::unique_ptr<Stream>>& threads,
-                   const PlacedProgram& program, int buffers, bool long_ops)
+                   const PlacedProgram& program, int buffers, const MeshCommunicators& peers)
     : backend_(backend),
       stream_(stream),
       threads_(threads),
       program_(program),
       buffers_(buffers),
-      long_ops_(long_ops),
+      peers_(peers),
       main_{&stream, {}},
       runs_(static_cast<std::size_t>(buffers)),
-      marked_(static_cast<std::size_t>(buffers)) {}
+      marked_(static_cast<std::size_t>(buffers)),
+      recorded_(2 * static_cast<std::size_t>(buffers)) {}
 
 void StepWork::add(const StepUnit& unit) {
   if (ranges_.empty() || ranges_.back().recordable != unit.recordable) {
     ranges_.push_back({units_.size(), units_.size(), unit.recordable, {}});
   }
   const bool new_phase = units_.empty() || units_.back().phase != unit.phase || units_.back().segment != unit.segment;
-  if (new_phase || (long_ops_ && is_long(program_, unit))) {
+  if (new_phase || (peers_.has_peers() && is_long(program_, unit))) {
     marks_.push_back({units_.size(), unit.phase});
   }
   if (sections_.empty()) sections_.emplace_back();
@@ -170,14 +172,29 @@ void StepWork::run(int buffer, const StepSources& sources, bool marked) {
   if (!side_streams_.empty()) return run_streams(buffer, sources, nullptr);
   const auto t = static_cast<std::size_t>(buffer);
   marked_[t] = marked && !set_.empty() ? 1 : 0;
-  const bool known = runs_[t]++ > 0;  // the first run is not recorded: it loads kernels and connects peers
+  const std::size_t variant = 2 * t + static_cast<std::size_t>(marked_[t]);
+  if (runs_[t]++ > 0 && recorded_[variant] == 0) record(buffer, variant, sources);  // the first run loads kernels
   for (Range& range : ranges_) {
-    std::unique_ptr<Recording>& recording = range.recordings[2 * t + static_cast<std::size_t>(marked_[t])];
-    if (known && range.recordable && recording == nullptr) {
-      recording = backend_.record(stream_, [&] { queue(range, buffer, sources); });
-      range.recordable = recording != nullptr;
-    }
+    Recording* const recording = range.recordings[variant].get();
     recording != nullptr ? recording->run(stream_) : queue(range, buffer, sources);
+  }
+}
+
+// Peers that communicate in a recording wait for ever for a rank that communicates without one.
+void StepWork::record(int buffer, std::size_t variant, const StepSources& sources) {
+  recorded_[variant] = 1;
+  bool all = true;
+  for (Range& range : ranges_) {
+    if (!range.recordable) continue;
+    range.recordings[variant] = backend_.record(stream_, [&] { queue(range, buffer, sources); });
+    range.recordable = range.recordings[variant] != nullptr;
+    all = all && range.recordable;
+  }
+  if (!peers_.record_together() || peers_.true_on_all(all)) return;
+  if (all) log::warning("steps run without a recording, as on another rank, which cannot record them");
+  for (Range& range : ranges_) {
+    range.recordable = false;
+    range.recordings[variant] = nullptr;
   }
 }
 

@@ -10,6 +10,7 @@
 #include "core/backend/backend.h"
 #include "core/compile/placed_program.h"
 #include "core/compile/step_inputs.h"
+#include "core/exec/collectives.h"
 
 namespace trainctl {
 
@@ -44,11 +45,12 @@ class OpObserver {
 
 class StepWork {
  public:
-  // All references must outlive the work. `buffers` is the number of step buffers that may hold the host's values. With
-  // `long_ops`, ops that take long get marks, too, so that reached() can name the op at which a peer was lost.
-  // `threads` are asynchronous streams for the compute streams after stream 0; missing streams are added.
+  // All references must outlive the work. `buffers` is the number of step buffers that may hold the host's values.
+  // `peers` are the communicators of the program's collectives. If they have peers, ops that take long get marks, too,
+  // so that reached() can name the op at which a peer was lost. `threads` are asynchronous streams for the compute
+  // streams after stream 0; missing streams are added.
   StepWork(Backend& backend, Stream& stream, std::vector<std::unique_ptr<Stream>>& threads,
-           const PlacedProgram& program, int buffers, bool long_ops);
+           const PlacedProgram& program, int buffers, const MeshCommunicators& peers);
 
   // Adds a unit. Units of different compute streams run at the same time; units of one stream must be added one after
   // the other.
@@ -59,7 +61,8 @@ class StepWork {
   // after all units.
   void complete(std::function<void(int buffer)> take_results);
 
-  // Queues the step. From the second run with the same buffer on, a device that can record replays its recording.
+  // Queues the step. From the second run with the same buffer on, a device that can record replays its recording. If
+  // collectives are recorded, a step is recorded on all ranks or on none.
   // Without marks, the step of a small network is faster, but seconds() and reached() have no values.
   void run(int buffer, const StepSources& sources, bool marked);
   // Runs unit by unit, waiting for each, and calls the observer after each op.
@@ -81,7 +84,7 @@ class StepWork {
   struct Range {
     std::size_t first = 0, end = 0;
     bool recordable = true;
-    std::vector<std::unique_ptr<Recording>> recordings;  // for each buffer: one recording without marks, one with marks
+    std::vector<std::unique_ptr<Recording>> recordings;  // by variant
   };
   // A mark, set before the unit at index `unit`.
   struct Mark {
@@ -125,13 +128,15 @@ class StepWork {
   void run_streams(int buffer, const StepSources& sources, PhaseSeconds* seconds);
   void run(const Section& section, const StepSources& sources, PhaseSeconds* seconds);
   void queue(const Range& range, int buffer, const StepSources& sources);
+  // Records the ranges that can be recorded.
+  void record(int buffer, std::size_t variant, const StepSources& sources);
 
   Backend& backend_;
   Stream& stream_;
   std::vector<std::unique_ptr<Stream>>& threads_;
   const PlacedProgram& program_;
   int buffers_;
-  bool long_ops_;
+  const MeshCommunicators& peers_;
   std::vector<StepUnit> units_;
   Queue main_;
   std::vector<std::unique_ptr<SideStream>> side_streams_;
@@ -142,6 +147,8 @@ class StepWork {
   std::function<void(int)> take_results_;
   std::vector<int> runs_;     // number of runs of each buffer
   std::vector<char> marked_;  // for each buffer: whether its last run set marks
+  std::vector<char>
+      recorded_;  // by variant: whether record() was called. Variant 2 * buffer has no marks, the next has.
 };
 
 }  // namespace trainctl

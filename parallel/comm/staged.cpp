@@ -74,6 +74,12 @@ class Staged final : public Communicator {
     buffer.done->record(*host_stream_);
     buffer.done->wait(stream);
   }
+  bool true_on_all(bool value) override {
+    std::int32_t all = value ? 1 : 0;
+    host_->all_reduce({&all, DType::int32, 1}, Reduction::minimum, *host_stream_);  // after the calls that are queued
+    host_stream_->synchronize();
+    return all != 0;
+  }
 
   std::unique_ptr<Communicator> split(int color, int key) override {
     return std::make_unique<Staged>(host_->split(color, key), backend_);

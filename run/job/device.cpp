@@ -51,11 +51,16 @@ RankGpu gpu_info(const Gpu* gpu, const FoundGpus& found, const World& world) {
 
 // The communicator between the GPUs. It has a communicator of its own between the hosts, since its calls come between
 // the calls of the world's communicator.
-std::unique_ptr<Communicator> join_gpus(const ClusterOptions& cluster, const std::vector<RankGpu>& ranks,
-                                        const CudaModule& module, Backend& backend, World& world) {
+std::unique_ptr<Communicator> join_gpus(const ClusterOptions& cluster, const StrategyOptions& strategy,
+                                        const std::vector<RankGpu>& ranks, const CudaModule& module, Backend& backend,
+                                        World& world) {
   const TransportChoice choice = choose_transport(cluster.communication, ranks);
   auto host = world.communicator().split(0, world.rank());
-  if (choice.transport == Transport::nccl) return module.make_nccl(std::move(host), backend);
+  if (choice.transport == Transport::nccl) {
+    const bool one_axis =
+        !strategy.automatic && strategy.pipeline.value == 1 && strategy.place.empty() && strategy.tensor.value == 1;
+    return module.make_nccl(std::move(host), backend, !one_axis);
+  }
   if (world.rank() == 0) {
     log::warning("the GPUs exchange data through the hosts' memory, which is slow: " + choice.why_staged);
   }
@@ -121,7 +126,7 @@ RankDevice open_device(const ClusterOptions& cluster, const TrainOptions& train,
   device.backend = make_backend("cuda", train, strategy, context.threads, world.local_rank());
   device.gpu_uuid = gpu->uuid;
   device.peers = world.size() == 1 ? solo_communicator(*device.backend)
-                                   : join_gpus(cluster, ranks, *found.module, *device.backend, world);
+                                   : join_gpus(cluster, strategy, ranks, *found.module, *device.backend, world);
   return device;
 }
 

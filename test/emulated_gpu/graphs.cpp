@@ -1,5 +1,7 @@
 // Implements captures and graphs of the emulated runtime.
 #include <algorithm>
+#include <cstdlib>
+#include <cstring>
 
 #include "test/emulated_gpu/streams.h"
 
@@ -39,6 +41,12 @@ void release(const std::shared_ptr<Capture>& capture) {
   }
   capture->origin = nullptr;
   std::erase(state().captures, capture);
+}
+
+// Whether this process refuses to end captures: the rank that TRAINCTL_EMULATED_CAPTURE_REFUSES names.
+bool refuses_captures() {
+  const char *refusing = std::getenv("TRAINCTL_EMULATED_CAPTURE_REFUSES"), *rank = std::getenv("OMPI_COMM_WORLD_RANK");
+  return refusing != nullptr && rank != nullptr && std::strcmp(refusing, rank) == 0;
 }
 
 cudaError_t instantiate(cudaGraphExec_t* made, cudaGraph_t graph) {
@@ -120,7 +128,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
     const auto reached = capture->before(queue->tips);
     const bool joined = std::find(reached.begin(), reached.end(), false) == reached.end();
     release(capture);
-    if (!valid) return cudaErrorStreamCaptureInvalidated;
+    if (!valid || refuses_captures()) return cudaErrorStreamCaptureInvalidated;
     if (!joined) return cudaErrorStreamCaptureUnjoined;
     *graph = new CUgraph_st{capture->nodes};
     return cudaSuccess;

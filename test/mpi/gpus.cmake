@@ -67,6 +67,25 @@ if(TARGET trainctl_cuda_emulated)
     run ${quickstart} --ranks 2 --set cluster.communication=nccl)
   set_property(TEST "mpi: nccl, where one rank cannot register memory" APPEND PROPERTY
     ENVIRONMENT TRAINCTL_EMULATED_NCCL_REFUSES=1)
+  emulated_run("nccl, where one rank cannot record a step" 2 0 "without a recording, as on another rank"
+    run ${quickstart} --ranks 2 --set cluster.communication=nccl)
+  set_property(TEST "mpi: nccl, where one rank cannot record a step" APPEND PROPERTY
+    ENVIRONMENT TRAINCTL_EMULATED_CAPTURE_REFUSES=1)
+  set(meshes "pipeline=2" "tensor=2" "pipeline=2 --set strategy.tensor=2 --set strategy.micro_batches=4")
+  foreach(mesh ${meshes})
+    foreach(recorded true false)
+      emulated_run("nccl in one hardware queue, ${mesh}, cuda_graphs ${recorded}" 4 0 "completed after 12 steps"
+        run ${quickstart} --ranks 4 --set cluster.communication=nccl --set train.cuda_graphs=${recorded}
+        --set strategy.${mesh})
+      set_property(TEST "mpi: nccl in one hardware queue, ${mesh}, cuda_graphs ${recorded}" APPEND PROPERTY
+        ENVIRONMENT TRAINCTL_EMULATED_NCCL_ONE_QUEUE=1)
+    endforeach()
+    emulated_run("nccl before 2.26 on one stream, ${mesh}" 4 0 "completed after 12 steps"
+      run ${quickstart} --ranks 4 --set cluster.communication=nccl --set train.cuda_graphs=false
+      --set strategy.${mesh})
+    set_property(TEST "mpi: nccl before 2.26 on one stream, ${mesh}" APPEND PROPERTY
+      ENVIRONMENT TRAINCTL_EMULATED_NCCL_VERSION=22505)
+  endforeach()
   emulated_run("quickstart, two ranks on one emulated GPU" 1 0 "memory, which is slow: ranks 0 and 1 on .* share one GPU"
     run ${quickstart} --ranks 2)
   emulated_run("quickstart, as many ranks as emulated GPUs" 2 0 "completed after 12 steps" run ${quickstart})

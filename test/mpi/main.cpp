@@ -44,7 +44,7 @@ Rank make_rank(const std::string& transport, std::unique_ptr<Communicator> host,
   rank.backend = make_backend(transport == "host" ? "cpu" : "cuda", {.local_rank = local_rank});
   rank.stream = rank.backend->compute_stream();
   if (transport == "nccl") {
-    rank.communicator = load_cuda_module().module->make_nccl(std::move(host), *rank.backend);
+    rank.communicator = load_cuda_module().module->make_nccl(std::move(host), *rank.backend, true);
   } else if (transport == "staged") {
     rank.communicator = staged_communicator(std::move(host), *rank.backend);
   } else {

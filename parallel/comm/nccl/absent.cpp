@@ -8,7 +8,7 @@ LibraryVersion nccl_version() { return {"NCCL", "", ""}; }
 
 std::string why_no_nccl() { return "this build of trainctl does not include NCCL"; }
 
-std::unique_ptr<Communicator> nccl_communicator(std::unique_ptr<Communicator>, Backend&) {
+std::unique_ptr<Communicator> nccl_communicator(std::unique_ptr<Communicator>, Backend&, bool) {
   throw Error(ErrorKind::resource, why_no_nccl(), "set cluster.communication to auto or staged");
 }
 

@@ -6,6 +6,7 @@
 #include <sched.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <exception>
 #include <thread>
 #include <utility>
@@ -29,6 +30,23 @@ using Clock = std::chrono::steady_clock;
 // failed.
 constexpr milliseconds finalize_timeout{5000};
 constexpr milliseconds grace{30000};
+
+// The first version that can order the calls of several communicators, NCCL 2.26.
+constexpr int orders_launches = 22600;
+
+int version_of(const NcclLibrary& library) {
+  int version = 0;
+  library.get_version(&version);
+  return version;
+}
+
+// Calls of several communicators of a GPU can wait for each other in a circle if the GPUs start them in different
+// orders. With this variable NCCL starts them in the order in which this process queues them, which is the order of the
+// rank's program. A call then takes some microseconds longer, so it is not set for a single communicator.
+// NCCL_GRAPH_MIXING_SUPPORT keeps its default of 1, since a step that is not recorded may be queued while the graph of
+// the step before it still runs. CUDA_DEVICE_MAX_CONNECTIONS is not set, since the order no longer depends on the
+// number of hardware queues.
+void order_launches() { setenv("NCCL_LAUNCH_ORDER_IMPLICIT", "1", 0); }
 
 ncclDataType_t type_of(DType dtype) {
   switch (dtype) {
@@ -74,6 +92,7 @@ class Nccl final : public Communicator, private cuda::Watch {
   int size() const override { return host_->size(); }
   std::string_view name() const override { return "nccl"; }
   bool recordable() const override { return true; }
+  bool runs_beside_others() const override { return version_of(*library_) >= orders_launches; }
 
   Memory allocate(std::int64_t bytes) override;
 
@@ -85,6 +104,7 @@ class Nccl final : public Communicator, private cuda::Watch {
   void send(View data, int peer, Stream& stream) override;
   void receive(View data, int peer, Stream& stream) override;
   void barrier(Stream& stream) override;
+  bool true_on_all(bool value) override { return host_->true_on_all(value); }
 
   std::unique_ptr<Communicator> split(int color, int key) override {
     auto part = std::make_unique<Nccl>(library_, host_->split(color, key), backend_);
@@ -145,10 +165,7 @@ void Nccl::connect() {
 Memory Nccl::allocate(std::int64_t bytes) {
   std::string why;
   Memory memory = registered_.allocate(ranks_, bytes, why);
-  std::int32_t all = memory.data != nullptr;
-  host_->all_reduce({&all, DType::int32, 1}, Reduction::minimum, host_stream_);
-  host_stream_.synchronize();
-  if (all != 0) {
+  if (true_on_all(memory.data != nullptr)) {
     log::debug(format("NCCL reduces {} in place: the memory is registered", byte_text(bytes)));
     return memory;
   }
@@ -339,8 +356,8 @@ LibraryVersion nccl_version() {
     return format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);  // encoding of versions since 2.9
   };
   std::string why;
-  int found = 0;
-  if (const auto library = load_nccl(why)) library->get_version(&found);
+  const auto library = load_nccl(why);
+  const int found = library ? version_of(*library) : 0;
   return {"NCCL", text(NCCL_VERSION_CODE), found == 0 ? "" : text(found)};
 }
 
@@ -350,10 +367,11 @@ std::string why_no_nccl() {
   return why;
 }
 
-std::unique_ptr<Communicator> nccl_communicator(std::unique_ptr<Communicator> host, Backend& backend) {
+std::unique_ptr<Communicator> nccl_communicator(std::unique_ptr<Communicator> host, Backend& backend, bool will_split) {
   std::string why;
   auto library = load_nccl(why);
   if (!library) throw Error(ErrorKind::resource, "NCCL: " + why, "set cluster.communication to auto or staged");
+  if (will_split) order_launches();  // NCCL reads the variable at its first call
   auto communicator = std::make_unique<Nccl>(std::move(library), std::move(host), backend);
   communicator->connect();
   return communicator;

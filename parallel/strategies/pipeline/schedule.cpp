@@ -144,9 +144,7 @@ class StageSchedule {
   }
 
   // Marks a received tensor as split over the data axis, since each replica receives its own samples.
-  void set_placement(TensorId id) {
-    program_.tensors[index(id)].placements = placed(split_along(0), {MeshAxis::data});
-  }
+  void set_placement(TensorId id) { program_.tensors[index(id)].placements = placed(split_along(0), {MeshAxis::data}); }
 
   // Adds an exchange to the schedule. A receive is moved before the preceding passes of other slots, but not before
   // another exchange.

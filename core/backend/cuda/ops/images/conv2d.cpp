@@ -243,7 +243,8 @@ Lowering lower_conv2d_grad_weights(const LowerContext& context) {
   std::optional<ColumnSums> sums;
   if (def.bias) sums.emplace(dtype, shape.y.count() / channels, channels);
   const std::int64_t kernel_count = shape.kernel().count();
-  const std::int64_t kernel_bytes = (kernel_count * size_of(dtype) + range_alignment - 1) / range_alignment * range_alignment;
+  const std::int64_t kernel_bytes =
+      (kernel_count * size_of(dtype) + range_alignment - 1) / range_alignment * range_alignment;
 
   const auto names = [&] {
     std::vector<std::string> names;
