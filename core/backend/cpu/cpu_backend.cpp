@@ -31,6 +31,7 @@ class CpuBackend final : public Backend {
       : threads_(options.split_threads ? 1 : options.threads),
         compute_streams_(options.split_threads ? options.threads : 1),
         timing_(options.timing) {
+    check_processor();
     prepare_compute_threads(threads_);
   }
 

@@ -9,6 +9,9 @@
 #include <immintrin.h>
 #endif
 
+#include "core/base/error.h"
+#include "core/base/format.h"
+
 namespace trainctl::cpu {
 namespace {
 
@@ -25,8 +28,16 @@ InstructionSet detect() {
 }  // namespace
 
 InstructionSet instruction_set() {
-  static const InstructionSet set = detect();
+  static const InstructionSet set = only_instruction_set.value_or(detect());
   return set;
+}
+
+void check_processor() {
+  if (detect() >= instruction_set()) return;
+  throw Error(ErrorKind::resource,
+              format("this trainctl was built for processors with {}, which this processor ({}) lacks",
+                     name_of(instruction_set()), processor_model()),
+              "build it with `scripts/build`, for all processors");
 }
 
 std::string_view name_of(InstructionSet set) {

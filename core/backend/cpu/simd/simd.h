@@ -31,14 +31,20 @@ template <class Body>
 }
 #endif
 
-// Runs the body compiled for this processor's instruction set.
+// Runs the body compiled for this processor's instruction set. In a build for one instruction set (TRAINCTL_CPU in
+// cmake/processor.cmake) it is compiled for that one alone.
 template <class Body>
 void simd(const Body& body) {
+  constexpr auto only = only_instruction_set;
 #if defined(__x86_64__)
-  if (instruction_set() == InstructionSet::avx512) return run_avx512(body);
-  if (instruction_set() == InstructionSet::avx2) return run_avx2(body);
+  if constexpr (!only || only == InstructionSet::avx512) {
+    if (only || instruction_set() == InstructionSet::avx512) return run_avx512(body);
+  }
+  if constexpr (!only || only == InstructionSet::avx2) {
+    if (only || instruction_set() == InstructionSet::avx2) return run_avx2(body);
+  }
 #endif
-  body();
+  if constexpr (!only || only == InstructionSet::baseline) body();
 }
 
 // A bfloat16 value in memory.
