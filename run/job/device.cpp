@@ -84,19 +84,22 @@ MemoryLimit memory_of_rank(const ClusterOptions& cluster, std::int64_t available
   return available > 0 && available < limit ? MemoryLimit{available} : MemoryLimit{limit, true};
 }
 
-MemoryLimit memory_of_rank(const ClusterOptions& cluster, const Backend& backend, int ranks_on_host) {
-  return memory_of_rank(cluster, backend.free_memory() / (backend.on_host() ? ranks_on_host : 1));
+MemoryLimit memory_of_rank(const ClusterOptions& cluster, const Backend& backend, int sharing) {
+  return memory_of_rank(cluster, backend.free_memory() / sharing);
 }
 
 std::int64_t memory_of_every_rank(const ClusterOptions& cluster, RankDevice& device, World& world) {
-  std::int64_t bytes = memory_of_rank(cluster, *device.backend, world.local_size()).bytes;
+  std::int64_t bytes = memory_of_rank(cluster, *device.backend, device.sharing).bytes;
   world.communicator().all_reduce({&bytes, DType::int64, 1}, Reduction::minimum, device.host);
   device.host.synchronize();
   return bytes;
 }
 
 MemoryLimit memory_of_rank(const ClusterOptions& cluster, const Backend& backend, const LaunchPlan& plan) {
-  return plan.one_host ? memory_of_rank(cluster, backend, plan.ranks) : memory_of_rank(cluster, 0);
+  if (!plan.one_host) return memory_of_rank(cluster, 0);
+  if (backend.on_host()) return memory_of_rank(cluster, backend, plan.ranks);
+  const auto gpus = static_cast<int>(find_gpus(name_of(cluster.device)).gpus.size());
+  return memory_of_rank(cluster, backend, (plan.ranks + gpus - 1) / gpus);
 }
 
 RankDevice open_device(const ClusterOptions& cluster, const TrainOptions& train, const StrategyOptions& strategy,
@@ -116,6 +119,7 @@ RankDevice open_device(const ClusterOptions& cluster, const TrainOptions& train,
       refuse_without_gpu<CollectiveError>(found);
     }
     device.backend = make_backend("cpu", train, strategy, context.threads, world.local_rank());
+    device.sharing = world.local_size();
     return device;
   }
   const std::string mixed = different_models(ranks);
@@ -125,6 +129,8 @@ RankDevice open_device(const ClusterOptions& cluster, const TrainOptions& train,
                                      near.index, near.count);
   device.backend = make_backend("cuda", train, strategy, context.threads, world.local_rank());
   device.gpu_uuid = gpu->uuid;
+  device.sharing = static_cast<int>(
+      std::count_if(ranks.begin(), ranks.end(), [&](const RankGpu& rank) { return rank.uuid == gpu->uuid; }));
   device.peers = world.size() == 1 ? solo_communicator(*device.backend)
                                    : join_gpus(cluster, strategy, ranks, *found.module, *device.backend, world);
   return device;

@@ -24,6 +24,7 @@ struct RankDevice {
   std::unique_ptr<Communicator> peers;  // communicator of the devices; null: the world's communicator reaches them
   ImmediateStream host;                 // stream of the world's collectives, which exchange data in host memory
   std::string gpu_uuid;                 // UUID of the backend's GPU; "": the CPU
+  int sharing = 1;                      // number of ranks that share the device's memory, including this one
 
   Communicator& communicator(World& world) { return peers ? *peers : world.communicator(); }
 };
@@ -45,9 +46,8 @@ std::unique_ptr<Backend> make_backend(const ClusterOptions& cluster, const Train
 // The memory that a rank may use if `available` bytes are available to it (0: not known): those, or cluster.memory if
 // that is less.
 MemoryLimit memory_of_rank(const ClusterOptions& cluster, std::int64_t available);
-// The memory that each of `ranks_on_host` ranks on this host may use, of the memory that is free now. On the CPU the
-// ranks share the host's memory.
-MemoryLimit memory_of_rank(const ClusterOptions& cluster, const Backend& backend, int ranks_on_host);
+// The memory that each of `sharing` ranks that share the backend's memory may use, of the memory that is free now.
+MemoryLimit memory_of_rank(const ClusterOptions& cluster, const Backend& backend, int sharing);
 // The memory of the rank that may use the least; 0: not known. Collective.
 std::int64_t memory_of_every_rank(const ClusterOptions& cluster, RankDevice& device, World& world);
 // The memory that each rank of a launch plan may use. The memory available on other hosts is not known.

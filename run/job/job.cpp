@@ -160,8 +160,8 @@ BatchCut cut_of(const RunSpec& spec, const DataInfo& data, const MeshRank& rank)
 // Returns the programs, or throws Error{resource} if they cannot fit into memory. Called before kernels are chosen,
 // which requires sizes that the machine can hold.
 RunPrograms require_least_memory(RunPrograms programs, const RunSpec& spec, const DataInfo& data,
-                                 const Backend& backend, const World& world) {
-  const MemoryLimit limit = memory_of_rank(spec.cluster, backend, world.local_size());  // no rank has allocated any yet
+                                 const RankDevice& device) {
+  const MemoryLimit limit = memory_of_rank(spec.cluster, *device.backend, device.sharing);  // none is allocated yet
   const BatchCut cut = cut_of(spec, data, programs.rank());
   require_fit(least_memory(programs.programs()), limit, cut, Need::least);
   return programs;
@@ -201,7 +201,7 @@ std::set<std::string> agreed_blocks(const RunSpec& spec, const DataInfo& data, c
 
 void check_job(const RunSpec& spec, const DataInfo& data, RankDevice& device, World& world, const DataPosition& start) {
   const Strategy strategy = strategy_for(spec, data, world.size(), *device.backend);
-  require_least_memory(agreed_programs(spec, data, strategy, device, world, start), spec, data, *device.backend, world);
+  require_least_memory(agreed_programs(spec, data, strategy, device, world, start), spec, data, device);
 }
 
 Job::Job(const RunSpec& spec, const DataInfo& data, RankDevice& device, World& world, const DataPosition& start,
@@ -213,7 +213,7 @@ Job::Job(const RunSpec& spec, const DataInfo& data, RankDevice& device, World& w
       speeds_(speeds_of(spec.strategy, strategy_.mesh)),
       shards_(shards_of(spec.train, spec.strategy, world.size())),
       programs_(require_least_memory(agreed_programs(spec, data, strategy_, device, world, start), spec, data,
-                                     *device.backend, world)),
+                                     device)),
       axes_(device.communicator(world), rank().mesh, device.backend->on_host()) {
   const BatchSizes sizes = batch_sizes(spec.train, spec.strategy, data, world.size(), start);
   const auto choose = [&] {

@@ -190,7 +190,8 @@ class Measuring {
     const Compiled compiled = compile(stage.programs(), backend_, choices);
     const int program = stage.training(sizes.training);
     if (has_step(measurements_, at_once(), compiled.programs[static_cast<std::size_t>(program)])) return;
-    const std::int64_t free = memory_of_rank(request_.spec.cluster, backend_, at_once()).bytes;
+    const int sharing = backend_.on_host() ? at_once() : 1;  // each rank that measures has a GPU of its own
+    const std::int64_t free = memory_of_rank(request_.spec.cluster, backend_, sharing).bytes;
     const bool unfit = free > 0 && compiled.memory.total() > free;
     if (any_rank(unfit, together_.hosts, host_)) return;
     progress_.next();
