@@ -90,12 +90,13 @@ if(TARGET trainctl_cuda_emulated)
     run ${quickstart} --ranks 2)
   # A rank of the quickstart needs 1.15 MB.
   set(too_little "a rank of this run needs at least .* kB are free")
-  emulated_run("check, two ranks on two emulated GPUs of 1.8 MB" 2 0 "2 replicas" check ${quickstart} --ranks 2)
-  emulated_run("check, two ranks on one emulated GPU of 1.8 MB" 1 6 "${too_little}" check ${quickstart} --ranks 2)
-  emulated_run("run, two ranks on one emulated GPU of 1.8 MB" 1 6 "${too_little}" run ${quickstart} --ranks 2)
-  set_property(TEST "mpi: check, two ranks on two emulated GPUs of 1.8 MB"
-    "mpi: check, two ranks on one emulated GPU of 1.8 MB" "mpi: run, two ranks on one emulated GPU of 1.8 MB"
-    APPEND PROPERTY ENVIRONMENT TRAINCTL_EMULATED_GPU_BYTES=1800000)
+  set(checked check ${PROJECT_SOURCE_DIR}/configs/quickstart.yaml --device cuda --ranks 2)
+  emulated_run("check, two ranks on two emulated GPUs of 1.2 MB" 2 0 "2 replicas" ${checked})
+  emulated_run("check, two ranks on one emulated GPU of 1.2 MB" 1 6 "${too_little}" ${checked})
+  emulated_run("run, two ranks on one emulated GPU of 1.2 MB" 1 6 "${too_little}" run ${quickstart} --ranks 2)
+  set_property(TEST "mpi: check, two ranks on two emulated GPUs of 1.2 MB"
+    "mpi: check, two ranks on one emulated GPU of 1.2 MB" "mpi: run, two ranks on one emulated GPU of 1.2 MB"
+    APPEND PROPERTY ENVIRONMENT TRAINCTL_EMULATED_GPU_BYTES=1200000)
   emulated_run("quickstart, as many ranks as emulated GPUs" 2 0 "completed after 12 steps" run ${quickstart})
   emulated_run("quickstart, one rank on an emulated GPU" 1 0 "completed after 12 steps" run ${quickstart} --ranks 1)
   emulated_run("two ranks want NCCL on one emulated GPU" 1 2 "2 ranks, but this host has 1 GPU"

@@ -34,14 +34,13 @@ class GroupGuard {
   GroupGuard(const GroupGuard&) = delete;
   GroupGuard& operator=(const GroupGuard&) = delete;
 
-  void guard(pid_t group);
+  // The pipe to which the leader of the guarded group writes its process number; -1 if no group is guarded.
+  int descriptor() const { return pipe_; }
   // Stops guarding the group.
   void release();
 
  private:
-  void send(const char* line);
-
-  int pipe_ = -1;  // pipe to the shell, which reads a line for each guard() and release()
+  int pipe_ = -1;
   pid_t shell_ = -1;
 };
 
@@ -51,6 +50,10 @@ namespace {
 constexpr const char* guard_script =
     "trap '' HUP INT QUIT TERM USR1 USR2; while read -r line; do group=$line; done; "
     "[ -z \"$group\" ] || kill -KILL \"-$group\"";
+
+// Runs before a command: names the command's process group to the guard, whose pipe is descriptor 3. The command's own
+// shell does this, because this process may be killed as soon as the command runs.
+constexpr const char* guarded_script = "(trap '' PIPE; echo $$ >&3) 2>/dev/null; exec 3>&-; exec /bin/sh -c \"$0\"";
 
 // Whether the variable would make a program believe that it is a rank of this run. Commands must not have such
 // variables.
@@ -90,8 +93,8 @@ int open_command_log(const std::string& path) {
   return open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_CLOEXEC, 0666);
 }
 
-// Starts the command and returns its process, or returns -1 and sets errno.
-pid_t start(const CommandQueue::Command& command, const std::string& log_file) {
+// Starts the command and returns its process, or returns -1 and sets errno. `guard`: see GroupGuard::descriptor().
+pid_t start(const CommandQueue::Command& command, const std::string& log_file, int guard) {
   const int log = open_command_log(log_file);
   if (log < 0) return -1;
   posix_spawn_file_actions_t files;
@@ -99,6 +102,7 @@ pid_t start(const CommandQueue::Command& command, const std::string& log_file) {
   posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_adddup2(&files, log, STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&files, STDOUT_FILENO, STDERR_FILENO);
+  if (guard >= 0) posix_spawn_file_actions_adddup2(&files, guard, 3);
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   sigset_t none, usual;
@@ -112,10 +116,12 @@ pid_t start(const CommandQueue::Command& command, const std::string& log_file) {
   std::vector<char*> environment;
   for (std::string& variable : variables) environment.push_back(variable.data());
   environment.push_back(nullptr);
-  std::string shell = "sh", option = "-c", text = command.text;
-  char* const arguments[] = {shell.data(), option.data(), text.data(), nullptr};
+  std::string shell = "sh", option = "-c", script = guarded_script, text = command.text;
+  char* const guarded[] = {shell.data(), option.data(), script.data(), text.data(), nullptr};
+  char* const unguarded[] = {shell.data(), option.data(), text.data(), nullptr};
   pid_t process = -1;
-  const int error = posix_spawn(&process, "/bin/sh", &files, &attributes, arguments, environment.data());
+  const int error =
+      posix_spawn(&process, "/bin/sh", &files, &attributes, guard >= 0 ? guarded : unguarded, environment.data());
   posix_spawn_file_actions_destroy(&files);
   posix_spawnattr_destroy(&attributes);
   close(log);
@@ -165,12 +171,8 @@ GroupGuard::~GroupGuard() {
   waitpid(shell_, nullptr, 0);
 }
 
-void GroupGuard::guard(pid_t group) { send(format("{}\n", group).c_str()); }
-
-void GroupGuard::release() { send("\n"); }
-
-void GroupGuard::send(const char* line) {
-  if (pipe_ >= 0 && write(pipe_, line, std::strlen(line)) < 0) {  // the shell has ended: no group is guarded
+void GroupGuard::release() {
+  if (pipe_ >= 0 && write(pipe_, "\n", 1) < 0) {  // the shell has ended: no group is guarded
     close(std::exchange(pipe_, -1));
   }
 }
@@ -208,9 +210,8 @@ CommandQueue::Clock::time_point CommandQueue::end_of_all() {
 }
 
 std::string CommandQueue::run(const Command& command) {
-  const pid_t process = start(command, log_file_);
+  const pid_t process = start(command, log_file_, guard_->descriptor());
   if (process < 0) return format("cannot be started: {}", strerror(errno));
-  guard_->guard(process);
   const std::string failure = wait(process, command);
   guard_->release();
   return failure;
