@@ -4,7 +4,7 @@
 set(TRAINCTL_CPU all CACHE STRING "The processors for which kernels are compiled: all or native")
 set(built_for std::nullopt)
 if(TRAINCTL_CPU STREQUAL "native")
-  # The same conditions as in core/backend/cpu/runtime/processor.cpp.
+  # core/backend/cpu/runtime/processor.cpp has the same conditions.
   file(STRINGS /proc/cpuinfo flags REGEX "^flags" LIMIT_COUNT 1)
   set(built_for baseline)
   if(flags MATCHES " avx2 " AND flags MATCHES " fma ")

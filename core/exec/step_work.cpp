@@ -191,7 +191,7 @@ void StepWork::record(int buffer, std::size_t variant, const StepSources& source
     all = all && range.recordable;
   }
   if (!peers_.record_together() || peers_.true_on_all(all)) return;
-  if (all) log::warning("steps run without a recording, as on another rank, which cannot record them");
+  if (all) log::warning("steps are not recorded, because another rank cannot record them");
   for (Range& range : ranges_) {
     range.recordable = false;
     range.recordings[variant] = nullptr;

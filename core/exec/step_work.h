@@ -84,7 +84,7 @@ class StepWork {
   struct Range {
     std::size_t first = 0, end = 0;
     bool recordable = true;
-    std::vector<std::unique_ptr<Recording>> recordings;  // by variant
+    std::vector<std::unique_ptr<Recording>> recordings;  // for each variant, see recorded_
   };
   // A mark, set before the unit at index `unit`.
   struct Mark {
@@ -147,8 +147,9 @@ class StepWork {
   std::function<void(int)> take_results_;
   std::vector<int> runs_;     // number of runs of each buffer
   std::vector<char> marked_;  // for each buffer: whether its last run set marks
-  std::vector<char>
-      recorded_;  // by variant: whether record() was called. Variant 2 * buffer has no marks, the next has.
+  // For each variant: whether record() was called. Variant 2 * buffer has no marks, and variant 2 * buffer + 1 has
+  // marks.
+  std::vector<char> recorded_;
 };
 
 }  // namespace trainctl

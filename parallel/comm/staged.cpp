@@ -10,6 +10,7 @@
 #include "core/backend/backend.h"
 #include "core/base/error.h"
 #include "parallel/comm/call.h"
+#include "parallel/comm/text.h"
 
 namespace trainctl {
 namespace {
@@ -75,10 +76,7 @@ class Staged final : public Communicator {
     buffer.done->wait(stream);
   }
   bool true_on_all(bool value) override {
-    std::int32_t all = value ? 1 : 0;
-    host_->all_reduce({&all, DType::int32, 1}, Reduction::minimum, *host_stream_);  // after the calls that are queued
-    host_stream_->synchronize();
-    return all != 0;
+    return !any_rank(!value, *host_, *host_stream_);  // after the calls that are queued
   }
 
   std::unique_ptr<Communicator> split(int color, int key) override {

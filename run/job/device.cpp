@@ -129,8 +129,9 @@ RankDevice open_device(const ClusterOptions& cluster, const TrainOptions& train,
                                      near.index, near.count);
   device.backend = make_backend("cuda", train, strategy, context.threads, world.local_rank());
   device.gpu_uuid = gpu->uuid;
-  device.sharing = static_cast<int>(
-      std::count_if(ranks.begin(), ranks.end(), [&](const RankGpu& rank) { return rank.uuid == gpu->uuid; }));
+  const std::string& host = world.hosts()[static_cast<std::size_t>(world.rank())];
+  device.sharing = static_cast<int>(std::count_if(
+      ranks.begin(), ranks.end(), [&](const RankGpu& rank) { return rank.host == host && rank.uuid == gpu->uuid; }));
   device.peers = world.size() == 1 ? solo_communicator(*device.backend)
                                    : join_gpus(cluster, strategy, ranks, *found.module, *device.backend, world);
   return device;

@@ -3,17 +3,12 @@
 // A collective moves every rank's data to every other rank, and each reduces the data that it needs in the order of the
 // ranks. Calls on communicators that do not block stay in progress, and are queued on their stream only when
 // ncclCommGetAsyncError() is called. Ranks whose calls do not match, or of which only some capture a call, get an error
-// (NCCL itself would hang). With TRAINCTL_EMULATED_NCCL_ONE_QUEUE=1 the calls of all communicators run one after the
-// other in the order in which they were queued, as on a GPU whose streams share one hardware queue.
-// TRAINCTL_EMULATED_NCCL_VERSION is the version, by default that of the header. Before 2.26, and in later versions
-// without NCCL_LAUNCH_ORDER_IMPLICIT=1, a call gets an error if a call of another communicator is not finished on
-// another stream (NCCL itself might hang).
+// (NCCL itself would hang). nccl_order.h orders the calls of several communicators.
 #include <nccl.h>
 #include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -24,6 +19,7 @@
 #include <vector>
 
 #include "test/emulated_gpu/nccl_link.h"
+#include "test/emulated_gpu/nccl_order.h"
 #include "test/emulated_gpu/runtime.h"
 #include "test/emulated_gpu/values.h"
 
@@ -181,74 +177,9 @@ std::uint64_t signature_of(const char* name, ncclDataType_t type, int more) {
          static_cast<std::uint64_t>(more + 1);
 }
 
-int emulated_version() {
-  const char* version = std::getenv("TRAINCTL_EMULATED_NCCL_VERSION");
-  return version == nullptr ? NCCL_VERSION_CODE : std::atoi(version);
-}
-
-bool orders_launches() {
-  const char* ordered = std::getenv("NCCL_LAUNCH_ORDER_IMPLICIT");
-  return emulated_version() >= 22600 && ordered != nullptr && std::strcmp(ordered, "1") == 0;
-}
-
-// The calls of this process that are queued and not finished.
-struct Unfinished {
-  std::mutex mutex;
-  std::multimap<const ncclComm*, cudaStream_t> calls;
-};
-
-// Returns the call, or nothing if a call of another communicator is not finished on another stream.
-std::function<void()> in_stream_order(const ncclComm* communicator, cudaStream_t stream, std::function<void()> run) {
-  static Unfinished& unfinished = *new Unfinished;
-  const std::scoped_lock lock(unfinished.mutex);
-  for (const auto& [other, on] : unfinished.calls) {
-    if (other != communicator && on != stream) return {};
-  }
-  const auto own = unfinished.calls.emplace(communicator, stream);
-  return [own, run = std::move(run)] {
-    run();
-    const std::scoped_lock done(unfinished.mutex);
-    unfinished.calls.erase(own);
-  };
-}
-
-bool is_captured(cudaStream_t stream) {
-  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-  cudaStreamIsCapturing(stream, &status);
-  return status != cudaStreamCaptureStatusNone;
-}
-
-// The order of the calls in the one hardware queue.
-struct Order {
-  std::mutex mutex;
-  std::condition_variable changed;
-  std::uint64_t queued = 0, finished = 0;
-};
-
-// Returns a call that waits for all calls that were queued before it.
-std::function<void()> in_order(std::function<void()> run) {
-  static Order& order = *new Order;
-  const std::scoped_lock lock(order.mutex);
-  return [run = std::move(run), number = order.queued++] {
-    {
-      std::unique_lock waiting(order.mutex);
-      order.changed.wait(waiting, [number] { return order.finished == number; });
-    }
-    run();
-    const std::scoped_lock done(order.mutex);
-    ++order.finished;
-    order.changed.notify_all();
-  };
-}
-
 ncclResult_t queue_now(ncclComm* communicator, const Queued& queued) {
-  static const bool one_queue = std::getenv("TRAINCTL_EMULATED_NCCL_ONE_QUEUE") != nullptr;
-  const bool ordered = one_queue && !is_captured(queued.stream);  // a graph runs its calls one after the other
-  std::function<void()> run = ordered ? in_order(queued.run) : queued.run;
-  if (!orders_launches() && !is_captured(queued.stream)) {
-    run = in_stream_order(communicator, queued.stream, std::move(run));
-    if (!run) return fail(communicator, ncclInvalidUsage, "calls of several communicators are queued without an order");
-  }
+  std::function<void()> run = in_launch_order(communicator, queued.stream, queued.run);
+  if (!run) return fail(communicator, ncclInvalidUsage, "calls of several communicators are queued without an order");
   const cudaError_t status = queue(queued.stream, {Operation::Kind::wait, std::move(run)});
   return status == cudaSuccess ? ncclSuccess : fail(communicator, ncclUnhandledCudaError, cudaGetErrorName(status));
 }
@@ -334,7 +265,7 @@ std::set<void*>& own_memory() {
 extern "C" {
 
 ncclResult_t ncclGetVersion(int* version) {
-  *version = emulated_version();
+  *version = nccl_version();
   return ncclSuccess;
 }
 

@@ -67,7 +67,7 @@ if(TARGET trainctl_cuda_emulated)
     run ${quickstart} --ranks 2 --set cluster.communication=nccl)
   set_property(TEST "mpi: nccl, where one rank cannot register memory" APPEND PROPERTY
     ENVIRONMENT TRAINCTL_EMULATED_NCCL_REFUSES=1)
-  emulated_run("nccl, where one rank cannot record a step" 2 0 "without a recording, as on another rank"
+  emulated_run("nccl, where one rank cannot record a step" 2 0 "steps are not recorded, because another rank cannot"
     run ${quickstart} --ranks 2 --set cluster.communication=nccl)
   set_property(TEST "mpi: nccl, where one rank cannot record a step" APPEND PROPERTY
     ENVIRONMENT TRAINCTL_EMULATED_CAPTURE_REFUSES=1)
@@ -82,7 +82,7 @@ if(TARGET trainctl_cuda_emulated)
     endforeach()
     emulated_run("nccl before 2.26 on one stream, ${mesh}" 4 0 "completed after 12 steps"
       run ${quickstart} --ranks 4 --set cluster.communication=nccl --set train.cuda_graphs=false
-      --set strategy.${mesh})
+      --set strategy.bucket_size=4kB --set strategy.first_bucket_size=4kB --set strategy.${mesh})
     set_property(TEST "mpi: nccl before 2.26 on one stream, ${mesh}" APPEND PROPERTY
       ENVIRONMENT TRAINCTL_EMULATED_NCCL_VERSION=22505)
   endforeach()
