@@ -73,6 +73,7 @@ TEST_CASE("cuda pools as the cpu does") {
         const Value dy = random_value({2, w.output(0, 9), w.output(1, 7), channels}, dtype, 2);
         const auto pooled = both.run(std::make_shared<Pool2d>(PoolMode::max, w, true), {x});
         both.run(std::make_shared<Pool2d>(PoolMode::max, w, false), {x});
+        both.run(std::make_shared<Pool2d>(PoolMode::max, w, true, true), {x});
         both.run(std::make_shared<Pool2dGrad>(PoolMode::max, w, shape), {dy, pooled[1]});
         both.run(std::make_shared<Pool2d>(PoolMode::average, w, true), {x});
         both.run(std::make_shared<Pool2dGrad>(PoolMode::average, w, shape), {dy});

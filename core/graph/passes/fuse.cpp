@@ -5,6 +5,9 @@
 #include <map>
 #include <numeric>
 #include <optional>
+#include <utility>
+
+#include "core/graph/ops/images/pool2d.h"
 
 namespace trainctl {
 namespace {
@@ -47,6 +50,12 @@ class OpList {
     ops_[index] = std::move(fused);
   }
 
+  // Replaces the ops with these indices by ops with the same inputs and outputs.
+  void replace(std::size_t first, std::size_t second, std::pair<Op, Op> ops) {
+    ops_[first] = std::move(ops.first);
+    ops_[second] = std::move(ops.second);
+  }
+
   std::vector<Op> take() && {
     std::erase_if(ops_, [](const Op& op) { return op.def == nullptr; });
     return std::move(ops_);
@@ -85,6 +94,16 @@ void fuse_all(OpList& ops, FirstAsked asked, bool may_hide_nan) {
   }
 }
 
+void move_relus(OpList& ops) {
+  for (std::size_t reader = 0; reader < ops.size(); ++reader) {
+    if (ops[reader].inputs.size() != 1) continue;
+    const auto writer = ops.sole_writer(ops[reader].inputs[0]);
+    if (!writer) continue;
+    if (auto moved = move_relu_after_pooling(ops[*writer], ops[reader]))
+      ops.replace(*writer, reader, *std::move(moved));
+  }
+}
+
 // Adds the additional output of a fused op, if it has one: the mask that batch normalization with residual and ReLU
 // passes to its gradient.
 void add_mask(Graph& graph, Op& op) {
@@ -102,6 +121,7 @@ void add_mask(Graph& graph, Op& op) {
 Graph fuse(Graph graph, bool may_hide_nan) {
   OpList ops(std::move(graph.ops), graph.outputs);
   fuse_all(ops, FirstAsked::first_operand, may_hide_nan);
+  move_relus(ops);
   graph.ops = std::move(ops).take();
   for (Op& op : graph.ops) add_mask(graph, op);
   return graph;

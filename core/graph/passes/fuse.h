@@ -14,7 +14,8 @@ namespace trainctl {
 // - dense, conv2d, add and add_bias are fused with the activation that follows, if can_be_fused() is true for it;
 // - batch normalization is fused with an add that follows (the other summand becomes its residual) and with a relu;
 //   with both, it has a further output, the mask that its gradient reads;
-// - batch normalization with a relu, but without an add, is fused with the max pooling that follows.
+// - batch normalization with a relu, but without an add, is fused with the max pooling that follows;
+// - a relu that conv2d, add or add_bias applies moves into the max pooling that follows.
 // Tensors that are no longer written stay in the graph.
 //
 // If `may_hide_nan` is false, ops that may turn a NaN into a number (OpDef::may_hide_nan()) are not fused. Training

@@ -86,6 +86,33 @@ TEST_CASE("pooling and its gradient have the values of naive loops") {
   }
 }
 
+TEST_CASE("max pooling with a relu is the relu of max pooling, and its gradient is zero where the relu's is") {
+  const auto backend = backend_under_test({.threads = 2});
+  const DType dtype = GENERATE(DType::float32, DType::bfloat16);
+  for (const Case& c : cases) {
+    CAPTURE(name_of(dtype), to_string(c.x));
+    const Value x = random_value(c.x, dtype, 1, -1, 0.3);  // many maxima are negative
+    Value dy = random_value({c.x[0], c.window.output(0, c.x[1]), c.window.output(1, c.x[2]), c.x[3]}, dtype, 2);
+    Result r = reference(c, PoolMode::max, x, dy);
+    Value masked = dy;
+    std::size_t negative = 0;
+    for (std::size_t i = 0; i < r.y.size(); ++i) {
+      if (r.y[i] > 0) continue;
+      ++negative;
+      r.y[i] = masked.values[i] = 0;
+    }
+    CHECK(negative > r.y.size() / 20);
+    r.dx = reference(c, PoolMode::max, x, masked).dx;
+    const auto pooled = run_op(*backend, std::make_shared<Pool2d>(PoolMode::max, c.window, true, true), {x});
+    CHECK(largest_error(pooled[0], r.y) == 0);
+    const auto gradient = std::make_shared<Pool2dGrad>(PoolMode::max, c.window, c.x);
+    CHECK(largest_error(run_op(*backend, gradient, {dy, pooled[1]})[0], r.dx) <
+          (dtype == DType::float32 ? 1e-6 : 1e-2));
+    const auto inference = std::make_shared<Pool2d>(PoolMode::max, c.window, false, true);
+    CHECK(largest_error(run_op(*backend, inference, {x})[0], r.y) == 0);
+  }
+}
+
 TEST_CASE("global average pooling and its gradient follow their definition") {
   const auto backend = backend_under_test({.threads = 2});
   const DType dtype = GENERATE(DType::float32, DType::bfloat16);
@@ -109,8 +136,10 @@ TEST_CASE("a NaN anywhere in a window is its maximum") {
     Value x = random_value({1, 2, 2, 16}, DType::float32, 1);
     for (std::size_t k = 0; k < 16; ++k) x.values[index * 16 + k] = std::numeric_limits<double>::quiet_NaN();
     CAPTURE(index);
-    const Value y = run_op(*backend, std::make_shared<Pool2d>(PoolMode::max, window, true), {x})[0];
-    for (const double value : y.values) CHECK(std::isnan(value));
+    for (const bool relu : {false, true}) {
+      const Value y = run_op(*backend, std::make_shared<Pool2d>(PoolMode::max, window, true, relu), {x})[0];
+      for (const double value : y.values) CHECK(std::isnan(value));
+    }
   }
 }
 

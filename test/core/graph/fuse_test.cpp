@@ -20,6 +20,37 @@ TEST_CASE("dense and convolution are fused with the activation after them") {
   CHECK(fused.outputs == m.graph.outputs);
 }
 
+TEST_CASE("the relu of a convolution moves into the max pooling that alone reads it") {
+  const Window window{{2, 2}, {2, 2}, {1, 1}, {0, 0}, {0, 0}};
+  const auto pooled = [&](GraphMaker& m, TensorId x, PoolMode mode, const std::string& name) {
+    std::vector<std::string> suffixes{"output"};
+    if (mode == PoolMode::max) suffixes.push_back("winners");
+    return m.op(std::make_shared<Pool2d>(mode, window, true), {x}, name, suffixes);
+  };
+  GraphMaker m({4, 16, 16, 3});
+  const TensorId first = m.activation("r1", m.conv("c1", m.graph.inputs[0], 5), ActivationKind::relu);
+  const TensorId second =
+      m.activation("r2", m.conv("c2", pooled(m, first, PoolMode::max, "p1"), 5), ActivationKind::relu);
+  const TensorId third =
+      m.activation("t3", m.conv("c3", pooled(m, second, PoolMode::average, "p2"), 5), ActivationKind::tanh);
+  pooled(m, third, PoolMode::max, "p3");
+  const Graph fused = fuse(m.graph);
+  CHECK(fused.ops.size() == 6);
+  CHECK(fused.ops[0].as<Conv2d>().function.kind == ActivationKind::none);
+  CHECK(fused.ops[1].as<Pool2d>().relu);
+  CHECK(fused.ops[2].as<Conv2d>().function.kind == ActivationKind::relu);
+  CHECK_FALSE(fused.ops[3].as<Pool2d>().relu);  // the average of relus is another function
+  CHECK(fused.ops[4].as<Conv2d>().function.kind == ActivationKind::tanh);
+  CHECK_FALSE(fused.ops[5].as<Pool2d>().relu);
+
+  GraphMaker shared({4, 16, 16, 3});
+  const TensorId twice = shared.activation("r1", shared.conv("c1", shared.graph.inputs[0], 5), ActivationKind::relu);
+  shared.sum("s", pooled(shared, twice, PoolMode::max, "p1"), pooled(shared, twice, PoolMode::max, "p2"));
+  for (const Op& op : fuse(shared.graph).ops) {
+    if (const auto* pool = op.get_if<Pool2d>()) CHECK_FALSE(pool->relu);
+  }
+}
+
 TEST_CASE("without gradients, activations are not fused with products, but with sums and normalisation") {
   GraphMaker m({4, 8, 8, 5});
   const TensorId first = m.activation("r1", m.conv("c1", m.graph.inputs[0], 5), ActivationKind::relu);

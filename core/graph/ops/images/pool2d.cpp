@@ -3,6 +3,8 @@
 
 #include "core/graph/differentiator.h"
 #include "core/graph/ops/attributes.h"
+#include "core/graph/ops/elementwise/bias.h"
+#include "core/graph/ops/images/conv2d.h"
 #include "core/graph/placement_rules.h"
 
 namespace trainctl {
@@ -12,9 +14,36 @@ AttributeText describe(PoolMode mode, const Window& window) {
   return AttributeText().word(mode == PoolMode::max ? "max" : "average").word(to_string(window));
 }
 
+// Returns the op without the relu that it applies to its result, if its definition is a Def and has one.
+template <class Def>
+std::optional<Op> without_relu(const Op& op) {
+  const auto* def = op.get_if<Def>();
+  if (def == nullptr || def->function.kind != ActivationKind::relu) return {};
+  Def linear = *def;
+  linear.function = {};
+  Op result = op;
+  result.def = std::make_shared<Def>(std::move(linear));
+  return result;
+}
+
 }  // namespace
 
-std::string Pool2d::attributes() const { return describe(mode, window).flag("training", training).text(); }
+std::optional<std::pair<Op, Op>> move_relu_after_pooling(const Op& op, const Op& reader) {
+  const auto* pool = reader.get_if<Pool2d>();
+  if (pool == nullptr || pool->mode != PoolMode::max || pool->relu) return {};
+  if (pool->window.size[0] * pool->window.size[1] > Pool2d::no_winner) return {};
+  std::optional<Op> linear = without_relu<Conv2d>(op);
+  if (!linear) linear = without_relu<Add>(op);
+  if (!linear) linear = without_relu<AddBias>(op);
+  if (!linear) return {};
+  Op pooling = reader;
+  pooling.def = std::make_shared<Pool2d>(pool->mode, pool->window, pool->training, true);
+  return std::pair(*std::move(linear), std::move(pooling));
+}
+
+std::string Pool2d::attributes() const {
+  return describe(mode, window).flag("training", training).flag("relu", relu).text();
+}
 
 std::vector<TensorType> Pool2d::outputs(std::span<const TensorType> inputs) const {
   const Shape& x = inputs[0].shape;

@@ -1,6 +1,9 @@
 // Max, average and global average pooling, forward and backward.
 #pragma once
 
+#include <optional>
+#include <utility>
+
 #include "core/graph/op.h"
 #include "core/graph/ops/images/window.h"
 
@@ -10,13 +13,18 @@ namespace trainctl {
 enum class PoolMode { max, average };
 
 // Inputs: x [N, H, W, C]. Outputs: y [N, H', W', C]; max pooling in training also outputs the winner's index within its
-// window (row * width + column), uint8, with the shape of y (layers reject windows of more than 256 pixels).
+// window (row * width + column), uint8, with the shape of y (layers reject windows of more than 256 pixels). With
+// `relu`, which only max pooling can have, y = relu(maximum), and the index is no_winner where the maximum is not above
+// 0, so that no pixel gets the gradient of such an output.
 struct Pool2d final : OpDef {
+  static constexpr int no_winner = 255;
+
   PoolMode mode;
   Window window;
   bool training = false;
+  bool relu = false;  // set by the fusion pass
 
-  Pool2d(PoolMode m, Window w, bool t) : mode(m), window(w), training(t) {}
+  Pool2d(PoolMode m, Window w, bool t, bool r = false) : mode(m), window(w), training(t), relu(r) {}
   std::string_view kind() const override { return "pool2d"; }
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
@@ -24,6 +32,11 @@ struct Pool2d final : OpDef {
   double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const override;
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };
+
+// Moves a relu that an op (conv2d, add, add_bias) applies to its result to the max pooling that alone reads the result.
+// The maximum of relus is the relu of the maximum, and there are fewer outputs than inputs. Returns both ops, or
+// nothing if `reader` is no max pooling, if its windows have more than no_winner pixels, or if `op` applies no relu.
+std::optional<std::pair<Op, Op>> move_relu_after_pooling(const Op& op, const Op& reader);
 
 // Inputs: dy [N, H', W', C]; for max also the winners. Outputs: dx [N, H, W, C].
 struct Pool2dGrad final : OpDef {

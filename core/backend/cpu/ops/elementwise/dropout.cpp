@@ -1,22 +1,27 @@
 // Dropout: a mask drawn by Philox, a function of (seed, step, sample, layer, element).
 #include "core/graph/ops/elementwise/dropout.h"
+
+#include <cmath>
+
 #include "core/backend/cpu/kernels.h"
 #include "core/backend/cpu/simd/philox.h"
 
 namespace trainctl::cpu {
 namespace {
 
-// y = x / (1 - rate) where uniform01(word) >= rate, else 0.
+// y = x / (1 - rate) where uniform01(word) >= rate, else 0. `least` is least_kept(rate).
 template <class T>
-TRAINCTL_INLINE inline void drop(const std::uint32_t* drawn, float rate, float scale, const T* x, T* y,
+TRAINCTL_INLINE inline void drop(const std::uint32_t* drawn, std::int32_t least, float scale, const T* x, T* y,
                                  std::int64_t n) {
 #pragma omp simd
   for (std::int64_t i = 0; i < n; ++i) {
-    const float uniform = static_cast<float>(static_cast<std::int32_t>(drawn[i] >> 8)) * 0x1p-24f;
     const float value = load(x[i]) * scale;
-    y[i] = store<T>(uniform >= rate ? value : 0.0f);
+    y[i] = store<T>(static_cast<std::int32_t>(drawn[i] >> 8) >= least ? value : 0.0f);
   }
 }
+
+// The smallest upper 24 bits of a word that keep an element: uniform01() is their number divided by 2^24.
+std::int32_t least_kept(float rate) { return static_cast<std::int32_t>(std::ceil(static_cast<double>(rate) * 0x1p24)); }
 
 // Drops elements [first, first + count) of a sample.
 template <class T>
@@ -24,15 +29,16 @@ void drop_elements(const RandomKey& key, std::uint64_t sample, float rate, const
                    std::int64_t count) {
   simd([=]() TRAINCTL_INLINE {
     const float scale = 1.0f / (1.0f - rate);
+    const std::int32_t least = least_kept(rate);
     const std::int64_t last = first + count;
     std::uint32_t drawn[drawn_words];
     for (std::int64_t start = first - first % 4; start < last; start += drawn_words) {
       draw_words(key, sample, static_cast<std::uint32_t>(start / 4), drawn);
       if (start >= first && start + drawn_words <= last) {
-        drop(drawn, rate, scale, x + (start - first), y + (start - first), drawn_words);
+        drop(drawn, least, scale, x + (start - first), y + (start - first), drawn_words);
       } else {
         const std::int64_t begin = std::max(start, first), end = std::min(start + drawn_words, last);
-        drop(drawn + (begin - start), rate, scale, x + (begin - first), y + (begin - first), end - begin);
+        drop(drawn + (begin - start), least, scale, x + (begin - first), y + (begin - first), end - begin);
       }
     }
   });
@@ -43,11 +49,12 @@ template <class T>
 void drop_sample(const RandomKey& key, std::uint64_t sample, float rate, const T* x, T* y, std::int64_t count) {
   simd([=]() TRAINCTL_INLINE {
     const float scale = 1.0f / (1.0f - rate);
+    const std::int32_t least = least_kept(rate);
     std::uint32_t drawn[drawn_words];
     draw_words(key, sample, 0, drawn);
     std::fill_n(drawn, drawn_words, drawn[0]);
     for (std::int64_t start = 0; start < count; start += drawn_words) {
-      drop(drawn, rate, scale, x + start, y + start, std::min<std::int64_t>(drawn_words, count - start));
+      drop(drawn, least, scale, x + start, y + start, std::min<std::int64_t>(drawn_words, count - start));
     }
   });
 }

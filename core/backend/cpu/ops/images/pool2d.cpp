@@ -67,7 +67,7 @@ class Holders {
 };
 
 template <class T>
-void max_pool(const PoolShape& s, const T* x, T* y, std::uint8_t* winners) {
+void max_pool(const PoolShape& s, bool relu, const T* x, T* y, std::uint8_t* winners) {
   parallel_ranges(s.n * s.out_h, 1, [=, &s](std::int64_t begin, std::int64_t end) {
     simd([=, &s]() TRAINCTL_INLINE {
       for (std::int64_t line = begin; line < end; ++line) {
@@ -94,6 +94,14 @@ void max_pool(const PoolShape& s, const T* x, T* y, std::uint8_t* winners) {
                   best[k] = loses != 0 ? before : value;
                   winner[k] = (winner[k] & loses) | (index & ~loses);
                 }
+              }
+            }
+            if (relu) {
+#pragma omp simd
+              for (int k = 0; k < width(); ++k) {
+                const bool positive = best[k] > 0 || best[k] != best[k];  // NaN stays NaN
+                best[k] = positive ? best[k] : 0.0f;
+                winner[k] = positive ? winner[k] : Pool2d::no_winner;
               }
             }
             const std::int64_t offset = (line * s.out_w + ow) * s.c + first;
@@ -215,9 +223,9 @@ Lowering lower_pool2d(const LowerContext& context) {
   const PoolShape s(def.window, context.input(0).shape);
   return with_type(context.input(0).dtype, [&](auto type) {
     using T = decltype(type);
-    return own_kernel(context, [s, mode = def.mode, training = def.training](const Buffers& buffers) {
+    return own_kernel(context, [s, mode = def.mode, training = def.training, relu = def.relu](const Buffers& buffers) {
       if (mode == PoolMode::average) return average_pool(s, buffers.in<T>(0), buffers.out<T>(0));
-      max_pool(s, buffers.in<T>(0), buffers.out<T>(0), training ? buffers.out<std::uint8_t>(1) : nullptr);
+      max_pool(s, relu, buffers.in<T>(0), buffers.out<T>(0), training ? buffers.out<std::uint8_t>(1) : nullptr);
     });
   });
 }

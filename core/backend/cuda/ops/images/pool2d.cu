@@ -11,10 +11,13 @@ namespace {
 
 // winners may be null.
 template <class T, int width>
-__global__ void max_pool(PoolShape s, const T* __restrict__ x, T* __restrict__ y, std::uint8_t* __restrict__ winners) {
+__global__ void max_pool(PoolShape s, bool relu, const T* __restrict__ x, T* __restrict__ y,
+                         std::uint8_t* __restrict__ winners) {
   for (auto i = static_cast<std::uint32_t>(first_element()); i < s.outputs; i += element_stride()) {
     const auto read = [x](std::int64_t offset) { return pack_at<width>(x + offset); };
-    Maxima<width>(s, output_spot(s, i, width), read).write(static_cast<std::int64_t>(i) * width, y, winners);
+    Maxima<width> maxima(s, output_spot(s, i, width), read);
+    if (relu) maxima.apply_relu(Pool2d::no_winner);
+    maxima.write(static_cast<std::int64_t>(i) * width, y, winners);
   }
 }
 
@@ -112,12 +115,12 @@ Lowering lower_pool2d(const LowerContext& context) {
     using T = decltype(type);
     constexpr int width = decltype(pack)::value;
     const PoolShape s(def.window, x, width);
-    return own_kernel(context, [s, mode = def.mode, training = def.training](const Buffers& p) {
+    return own_kernel(context, [s, mode = def.mode, training = def.training, relu = def.relu](const Buffers& p) {
       const int blocks = blocks_for(s.outputs);
       if (mode == PoolMode::average) {
         launch(average_pool<T, width>, blocks, block_threads, p.stream, s, p.in<T>(0), p.out<T>(0));
       } else {
-        launch(max_pool<T, width>, blocks, block_threads, p.stream, s, p.in<T>(0), p.out<T>(0),
+        launch(max_pool<T, width>, blocks, block_threads, p.stream, s, relu, p.in<T>(0), p.out<T>(0),
                training ? p.out<std::uint8_t>(1) : nullptr);
       }
     });

@@ -154,6 +154,16 @@ struct Maxima {
     }
   }
 
+  // Applies relu to the maxima. The index of those that are not above 0 becomes `no_winner`.
+  __device__ void apply_relu(int no_winner) {
+#pragma unroll
+    for (int k = 0; k < width; ++k) {
+      if (values[k] > 0 || isnan(values[k])) continue;
+      values[k] = 0;
+      winners[k] = no_winner;
+    }
+  }
+
   // Writes the maxima and their indices as an output's pack at an offset.
   template <class T>
   __device__ void write(std::int64_t offset, T* y, std::uint8_t* winner_indices) const {
