@@ -54,61 +54,16 @@ def at_least(value, limit):
     return f"validation accuracy {value:.4f}"
 
 
-def case_names(commands, program):
-    for words in (["--list-test-names-only"], ["--list-tests", "--verbosity", "quiet"]):  # Catch2 2 and 3
-        names = [line.strip() for line in commands.call(program, *words, may_fail=True).out.splitlines() if line.strip()]
-        if names:
-            return names
-    return []
-
-
-def one_by_one(commands, program):
-    """Runs each case in its own process and names the cases that fail. After an illegal access, all later cases of a process fail."""
-    failing, log, left_out = [], "", 0
-    names = case_names(commands, program)
-    if not names:
-        return "its cases cannot be listed", log
-    for name in names:
-        if commands.left() < 1:
-            left_out += 1
-            continue
-        pattern = "".join("\\" + letter if letter in "\\,[]\"" else letter for letter in name)
-        try:
-            commands.call(program, pattern, limit=20)
-        except Failed as failure:
-            if commands.left() <= 0:  # the row's time ended during this case
-                left_out += 1
-                continue
-            failing.append(f"'{name}' ({failure})")
-            log += failure.log
-    text = f"of {len(names)} cases run one by one "
-    text += f"{len(failing)} fail: {', '.join(failing)}" if failing else "none fails"
-    return text + (f"; no time was left for {left_out}" if left_out else ""), log
-
-
-def suite(name):
-    def run(commands):
-        program = next((path for path in (commands.programs / name, commands.programs / f"{name}-emulated") if path.exists()), None)
-        if program is None:
-            raise Failed(f"there is no {name}")
-        try:
-            finished = commands.call(program)
-        except Failed as failure:
-            if failure.timed_out or "no CUDA device" in failure.log:
-                raise
-            text, log = one_by_one(commands, program)
-            raise Failed(f"{failure}; {text}", failure.log + log) from None
-        if "no CUDA device" in finished.out + finished.err:
-            raise Failed("was skipped: no CUDA device", finished.out + finished.err)
-        return finished.out.strip().splitlines()[-1].strip("= ")
-    return run
+def scene(commands, ranks, *words, environment=None, **more):
+    """Runs a scene of test-mpi on ranks of this host."""
+    mpirun = commands.programs / "mpirun"
+    return commands.call(mpirun if mpirun.exists() else "mpirun", "-n", ranks, "--oversubscribe", commands.programs / "test-mpi", *words,
+                         environment={**MPIRUN, **(environment or {})}, **more)
 
 
 def conformance(transport, ranks):
     def run(commands):
-        mpirun = commands.programs / "mpirun"
-        finished = commands.call(mpirun if mpirun.exists() else "mpirun", "-n", ranks, "--oversubscribe", commands.programs / "test-mpi",
-                                 "conformance", transport, environment=MPIRUN)
+        finished = scene(commands, ranks, "conformance", transport)
         if "all cases passed" not in finished.out:
             raise Failed("not all cases passed", finished.out + finished.err)
         return f"all cases passed on {ranks} rank{'s' * (ranks > 1)}"

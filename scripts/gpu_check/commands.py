@@ -5,6 +5,7 @@ import os
 import pathlib
 import signal
 import subprocess
+import threading
 import time
 from typing import NamedTuple
 
@@ -53,11 +54,16 @@ FALLBACKS = ("without a CUDA graph", "is left out: cuda", "is not timed:")
 
 
 class Commands:
+    """Several threads may call commands of a row at the same time."""
+
     def __init__(self, programs, work, log):
         """`programs`: the folder of trainctl; `work`: an empty folder; `log`: a file open for writing."""
         self.programs, self.work, self.log = pathlib.Path(programs), pathlib.Path(work), log
         self.until = 0.0  # the end of the row's time on the monotonic clock
         self.count = 0
+        self.lock = threading.Lock()  # of count, running and log
+        self.running = set()  # processes
+        self.earlier = None  # the results of earlier runs (earlier.py)
         self.fallbacks = []  # lines of the row's output that contain one of FALLBACKS
 
     def begin_row(self, until):
@@ -66,19 +72,31 @@ class Commands:
     def left(self):
         return self.until - time.monotonic()
 
+    def end_row(self):
+        """Ends the row's time and all commands that other threads run."""
+        self.until = 0.0
+        with self.lock:
+            running = list(self.running)
+        for process in running:
+            end(process)
+
     def call(self, *words, may_fail=False, limit=float("inf"), environment=None):
         """Runs a command. Ends the command and its child processes after the row's time or `limit` seconds."""
         seconds = min(limit, self.left())
         if seconds <= 0:
             raise Failed("no time was left")
-        self.count += 1
+        with self.lock:
+            self.count += 1
+            number = self.count
         line = "$ " + " ".join(map(str, words))
-        files = [self.work / f"{self.count}.{name}" for name in ("out", "err")]  # no pipes: orphaned processes would keep them open
+        files = [self.work / f"{number}.{name}" for name in ("out", "err")]  # no pipes: orphaned processes would keep them open
         start = time.monotonic()
         in_time = True
         with open(files[0], "wb") as out, open(files[1], "wb") as err:
             process = subprocess.Popen(list(map(str, words)), stdin=subprocess.DEVNULL, stdout=out, stderr=err, cwd=self.work,
                                        start_new_session=True, env={**os.environ, **(environment or {})})
+            with self.lock:
+                self.running.add(process)
             try:
                 process.wait(seconds)
             except subprocess.TimeoutExpired:
@@ -87,17 +105,19 @@ class Commands:
                 if process.returncode is None:
                     end(process)
                 texts = [file.read_text("utf-8", "replace") for file in files]
-                self.log.write(f"{line}\n{''.join(texts)}[exit code {process.returncode}, {time.monotonic() - start:.1f} s]\n\n")
-                self.log.flush()
+                with self.lock:
+                    self.running.discard(process)
+                    self.log.write(f"{line}\n{''.join(texts)}[exit code {process.returncode}, {time.monotonic() - start:.1f} s]\n\n")
+                    self.log.flush()
         if not in_time:
             raise Failed(f"took longer than {seconds:.0f} s", f"{line}\n{''.join(texts)}", True)
         if process.returncode != 0 and not may_fail:
             raise Failed(f"exit code {process.returncode}", f"{line}\n{''.join(texts)}")
         return Finished(*texts, process.returncode)
 
-    def document(self, *words, may_fail=False):
+    def document(self, *words, **more):
         """Runs trainctl, and returns the last JSON object on its standard output."""
-        finished = self.trainctl(*words, may_fail=may_fail)
+        finished = self.trainctl(*words, **more)
         value = last_json(finished.out)
         if value is None:
             raise Failed(f"printed no JSON, exit code {finished.code}", finished.out + finished.err)
@@ -109,9 +129,10 @@ class Commands:
         self.fallbacks += [line for line in finished.err.splitlines() if any(text in line for text in FALLBACKS)]
         return finished
 
-    def train(self, config, device, *settings, ranks=1, directory=None, resume=None):
+    def train(self, config, device, *settings, ranks=1, directory=None, resume=None, environment=None):
         """Trains; returns the events of its metrics.jsonl."""
         directory = directory or self.work / f"run-{self.count}"
         words = [word for setting in settings for word in ("--set", setting)] + (["--resume", resume] if resume else [])
-        self.trainctl("run", config, "--device", device, "--ranks", ranks, "--run-dir", directory, "--progress", "none", *words)
+        self.trainctl("run", config, "--device", device, "--ranks", ranks, "--run-dir", directory, "--progress", "none", *words,
+                      environment=environment)
         return [json.loads(line) for line in (directory / "metrics.jsonl").read_text().splitlines()]

@@ -5,8 +5,11 @@ import pathlib
 import shutil
 import subprocess
 
+from .places import SHARE
+
 LOGGED = "timestamp,index,clocks.sm,clocks.mem,power.draw,temperature.gpu,utilization.gpu,memory.used,clocks_throttle_reasons.active"
 PERIOD_MS = 200
+CARRIED = SHARE / "docs/gpu-kernels.json"  # the .kernels.json of an earlier run, if one is committed
 
 
 @contextlib.contextmanager
@@ -34,17 +37,23 @@ def gpu_log(description, log):
 
 
 class KernelCache:
-    """Keeps trainctl's choices of kernels from one run of gpu-check to the next. Copies the choices from a file to the cache
-    folder of this run, and saves them to the file again."""
+    """Keeps trainctl's choices of kernels from one run of gpu-check to the next. Copies the choices from files to the cache
+    folder of this run, and saves them to the last of the files again. A choice is used only on the hardware, the driver and the
+    libraries with which it was timed: they are in the names of trainctl's files."""
 
-    def __init__(self, file, folder):
-        """`folder`: an existing folder, the value of XDG_CACHE_HOME. If `file` is damaged, it is ignored."""
+    def __init__(self, file, folder, carried=CARRIED):
+        """`folder`: an existing folder, the value of XDG_CACHE_HOME. `carried`: the committed choices, which a bundle contains; those
+        in `file` come before them. If a file is damaged, it is ignored."""
         self.file, self.folder = pathlib.Path(file), pathlib.Path(folder) / "trainctl"
         self.folder.mkdir(exist_ok=True)
-        with contextlib.suppress(OSError, ValueError, AttributeError):
-            for name, text in json.loads(self.file.read_text("utf-8")).items():
-                if name.startswith("kernels-") and "/" not in name:
-                    (self.folder / name).write_text(text, "utf-8")
+        known_texts = {}
+        for known in (pathlib.Path(carried), self.file):
+            with contextlib.suppress(OSError, ValueError, AttributeError):
+                for name, text in json.loads(known.read_text("utf-8")).items():
+                    if name.startswith("kernels-") and "/" not in name and isinstance(text, str):
+                        known_texts[name] = text
+        for name, text in known_texts.items():
+            (self.folder / name).write_text(text, "utf-8")
 
     def keep(self):
         texts = {path.name: path.read_text("utf-8", "replace") for path in sorted(self.folder.glob("kernels-*"))}

@@ -4,6 +4,8 @@ import json
 
 from .commands import Failed
 
+IMAGES = 256
+
 
 def rows_of(text):
     """Returns the JSON objects with the times of a pattern. Each object is a line of the text."""
@@ -28,16 +30,20 @@ def summary(rows):
     return "; ".join(texts)
 
 
-def fused_against_unfused(commands):
+def fused_against_unfused(dtype):
     """Uses the results from before the end of the row's time, because engines that are compiled at run time may take long."""
-    unfinished = ""
-    try:
-        out = commands.call(commands.programs / "test-cuda", "time-patterns").out
-    except Failed as failure:
-        if not failure.timed_out or not rows_of(failure.log):
-            raise
-        out, unfinished = failure.log, "; no time was left for more"
-    rows = rows_of(out)
-    if not rows:
-        raise Failed("no pattern was timed", out)
-    return summary(rows) + unfinished, {"patterns": rows}
+    def run(commands):
+        unfinished = ""
+        try:
+            out = commands.call(commands.programs / "test-cuda", "time-patterns", IMAGES, dtype).out
+        except Failed as failure:
+            if not failure.timed_out or not rows_of(failure.log):
+                raise
+            out, unfinished = failure.log, "; no time was left for more"
+        rows = rows_of(out)
+        if not rows:
+            raise Failed("no pattern was timed", out)
+        if others := {row.get("dtype") for row in rows} - {dtype}:
+            raise Failed(f"patterns were timed in {others.pop() or 'an unknown type'} instead of {dtype}", out)
+        return summary(rows) + unfinished, {"patterns": rows}
+    return run

@@ -9,3 +9,5 @@ PROGRAMS = BUNDLE / "bin" if BUNDLE else SHARE / "build/release"
 BENCH = SHARE / "scripts/bench"
 QUICKSTART = SHARE / "configs/quickstart.yaml"
 DATA = pathlib.Path(os.environ.get("TRAINCTL_DATA") or "data").resolve()  # absolute, because commands run in another folder
+# The results of earlier runs. GPU_CHECK_EVIDENCE names another file.
+EVIDENCE = pathlib.Path(os.environ.get("GPU_CHECK_EVIDENCE") or SHARE / "docs/gpu-evidence.json").resolve()

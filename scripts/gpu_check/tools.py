@@ -37,25 +37,45 @@ def sanitizer(kind):
     return run
 
 
-def slowest_kernels(file, count=10):
-    """Trains the benchmark's ResNet-50 and profiles its first launches, which are about one step. Writes ncu's metrics of the slowest
-    launches to a CSV file, one launch per line."""
+# The kernels that ncu profiles: those of ours that are farthest from the memory's bandwidth (docs/gpu.md).
+PROFILED = ("convolve_few_channels", "sum_few_channels", "normalise_and_pool", "gradient_by_input")
+DURATION, BANDWIDTH = "gpu__time_duration.sum", "dram__throughput.avg.pct_of_peak_sustained_elapsed"
+
+
+def number(text):
+    """Returns the number in a field of ncu, or None."""
+    try:
+        return float(text.replace(",", ""))
+    except (AttributeError, ValueError):
+        return None
+
+
+def four_kernels(file):
+    """Trains the benchmark's ResNet-50 for one step and profiles the launches of four kernels. Writes ncu's metrics of the slowest launch
+    of each kernel to a CSV file, one launch per line."""
     def run(commands):
-        settings = [word for text in ("cluster.device=cuda", "data.cache=memory", "train.cuda_graphs=false", "train.max_steps=2")
+        settings = [word for text in ("cluster.device=cuda", "data.cache=memory", "train.cuda_graphs=false", "train.max_steps=1")
                     for word in ("--set", text)]
         finished = commands.call(tool("ncu"), "--set", "basic", "--clock-control", "none", "--csv", "--page", "raw",
-                                 "--launch-count", 700, "--target-processes", "all", commands.programs / "trainctl", "run",
-                                 BENCH / "configs/resnet50.yaml", "--ranks", 1, "--progress", "none", "--run-dir",
-                                 commands.work / f"profiled-{os.getpid()}", *settings, may_fail=True)
+                                 "--kernel-name", "regex:" + "|".join(PROFILED), "--launch-count", 300, "--target-processes", "all",
+                                 commands.programs / "trainctl", "run", BENCH / "configs/resnet50.yaml", "--ranks", 1, "--progress",
+                                 "none", "--run-dir", commands.work / f"profiled-{os.getpid()}", *settings, may_fail=True)
         lines = [line for line in finished.out.splitlines() if line.startswith('"')]
-        rows = list(csv.DictReader(io.StringIO("\n".join(lines))))
-        timed = [row for row in rows if row.get("gpu__time_duration.sum", "").replace(",", "").replace(".", "").isdigit()]
-        if not timed:
+        slowest = {}
+        for row in csv.DictReader(io.StringIO("\n".join(lines))):
+            name = next((name for name in PROFILED if name in row.get("Kernel Name", "")), None)
+            seconds = number(row.get(DURATION))
+            if name and seconds is not None and seconds > (number(slowest[name][DURATION]) if name in slowest else -1):
+                slowest[name] = row
+        if not slowest:
             raise Failed(f"no kernel was profiled, exit code {finished.code}", finished.out + finished.err)
-        timed.sort(key=lambda row: -float(row["gpu__time_duration.sum"].replace(",", "")))
+        rows = list(slowest.values())
         with open(file, "w", encoding="utf-8", newline="") as out:
-            writer = csv.DictWriter(out, timed[0].keys())
+            writer = csv.DictWriter(out, rows[0].keys())
             writer.writeheader()
-            writer.writerows(timed[:count])
-        return f"{count} of {len(timed)} launches in {file.name}; slowest: {timed[0].get('Kernel Name', '')[:60]}", None
+            writer.writerows(rows)
+        texts = [f"{name} {number(row[BANDWIDTH]):.0f} % of the bandwidth" if number(row.get(BANDWIDTH)) is not None else name
+                 for name, row in slowest.items()]
+        absent = [name for name in PROFILED if name not in slowest]
+        return f"{', '.join(texts)}; in {file.name}" + (f"; no launch of {', '.join(absent)}" if absent else ""), None
     return run

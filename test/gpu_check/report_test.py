@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests scripts/gpu-check with programs that replace the real ones and behave as environment variables say."""
+"""Tests the rows and the report of scripts/gpu-check with programs that replace the real ones (stand_ins.py)."""
 import ast
 import contextlib
 import io
@@ -7,103 +7,20 @@ import json
 import os
 import pathlib
 import signal
-import subprocess
 import sys
 import tempfile
 import time
 import unittest
 
-SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "scripts"
-sys.dont_write_bytecode = True
-sys.path.insert(0, str(SCRIPTS))
-from gpu_check import at_size, checks, figures, fusion, table  # noqa: E402
-from gpu_check.commands import Commands, Failed, Finished, Skipped, last_json  # noqa: E402
-from gpu_check.report import Report  # noqa: E402
-from gpu_check.rows import Row, run_rows  # noqa: E402
+from stand_ins import Folder, WholeCommand  # first: it finds gpu_check
 
-PROGRAMS = {
-    "trainctl": """
-import json, os, sys
-if sys.argv[1] == "doctor":
-    problems = [{"message": "the disk is gone", "error": True}] if "NO_RUN" in os.environ else []
-    print(json.dumps({"ok": not problems, "problems": problems, "ranks": [{"gpu": os.environ.get("GPU", "GPU-1") or None}]}))
-elif sys.argv[1] == "bench" and sys.argv[2] == "ops":
-    ops = [{"layer": f"layer {i}", "op": "conv2d", "seconds": i / 1000} for i in range(5)]
-    print(json.dumps({"step_seconds": 0.1, "ops": ops}))
-elif sys.argv[1] == "bench":
-    assert "data.cache=memory" in sys.argv
-    cache = os.path.join(os.environ["XDG_CACHE_HOME"], "trainctl", "kernels-1")
-    seen = open(cache).read() if os.path.exists(cache) else "none"
-    open(cache, "w").write("chosen")
-    print("kernels before:", seen, file=sys.stderr)
-    if "FALLS_BACK" in os.environ:
-        print("warning: steps run without a CUDA graph, which makes small networks slower: refused", file=sys.stderr)
-    slow = 2 if "train.deterministic=true" in sys.argv else 1
-    print("a warning", file=sys.stderr)
-    print(json.dumps({"samples_per_second": 1000 / slow, "memory_bytes": 7e9, "mean_seconds": 0.1, "gpu_idle_seconds": 0.001,
-                      "waited_seconds": 0}))
-    print("3")
-elif sys.argv[1] == "run":
-    print(os.environ["TRAINCTL_DATA"], os.getcwd())
-    sys.exit(3)
-""",
-    # Behaves like Catch2 2; a broken case crashes the program.
-    "test-cuda": r"""
-import os, sys
-names = ["adds, too", "breaks [memory]", "multiplies"]
-if "--list-test-names-only" in sys.argv:
-    print("\n".join(names))
-    sys.exit(3)
-broken = "BROKEN" in os.environ
-if sys.argv[1:] == ["time-patterns"]:
-    print('{"pattern": "statistics", "shape": "56x56", "ours_ms": 1.5, "pattern_ms": 1.25}')
-    print('{"pattern": "statistics", "shape": "28x28", "ours_ms": 1.0, "pattern_ms": 1.5}')
-    print('{"pattern": "gradient", "shape": "56x56", "ours_ms": 2.0, "pattern_ms": null, "why": "cuDNN has no engine"}', flush=True)
-    import time
-    time.sleep(60 if "HANGS" in os.environ else 0)
-    sys.exit(0)
-if len(sys.argv) == 1:
-    print("illegal access" if broken else "All tests passed (7 assertions in 3 test cases)")
-    sys.exit(9 if broken else 0)
-name = sys.argv[1].replace("\\", "")
-assert name in names and sys.argv[1] in (r"adds\, too", r"breaks \[memory\]", "multiplies")
-sys.exit(9 if broken and name.startswith("breaks") else 0)
-""",
-    "mpirun": """
-import os, sys
-assert os.environ["OMPI_MCA_plm"] == "isolated" and os.environ["OMPI_ALLOW_RUN_AS_ROOT"] == "1"
-assert sys.argv[-2] == "conformance"
-print("all cases passed")
-""",
-    "test-mpi": "",
-}
+from gpu_check import at_size, checks, figures, fusion, table
+from gpu_check.commands import Commands, Failed, Finished, Skipped, last_json
+from gpu_check.report import Report
+from gpu_check.rows import Row, run_rows
 
 
-class Folder(unittest.TestCase):
-    def setUp(self):
-        self.temporary = tempfile.TemporaryDirectory()
-        self.addCleanup(self.temporary.cleanup)
-        self.folder = pathlib.Path(self.temporary.name)
-        self.json = self.folder / "report.json"
-
-
-class WholeCommand(Folder):
-    def setUp(self):
-        super().setUp()
-        for name, text in PROGRAMS.items():
-            path = self.folder / "bin" / name
-            path.parent.mkdir(exist_ok=True)
-            path.write_text(f"#!{sys.executable}\n{text}")
-            path.chmod(0o755)
-
-    def command(self, *words, **variables):
-        command = [SCRIPTS / "gpu-check", "--programs", self.folder / "bin", "--json", self.json, *words]
-        return subprocess.run(list(map(str, command)), cwd=self.folder, env={**os.environ, **variables}, capture_output=True,
-                              text=True, timeout=60)
-
-    def rows(self):
-        return {row["name"]: row for row in json.loads(self.json.read_text())["rows"]}
-
+class Script(WholeCommand):
     def test_good(self):
         finished = self.command("--only", "kernel tests", "staged", "nccl")
         self.assertEqual(finished.returncode, 0, finished.stdout + finished.stderr)
@@ -114,7 +31,7 @@ class WholeCommand(Folder):
         finished = self.command("--only", "kernel tests", "staged", BROKEN="1")
         self.assertEqual(finished.returncode, 1)
         row = self.rows()["kernel tests"]
-        self.assertEqual(row["text"], "exit code 9; of 3 cases run one by one 1 fail: 'breaks [memory]' (exit code 9)")
+        self.assertEqual(row["text"], "22 of 23 cases passed in 4 processes; 1 fail: 'breaks [memory]' (exit code 9)")
         self.assertIn("illegal access", row["log"])
         self.assertIn("illegal access", (self.folder / "report.log").read_text())
         self.assertEqual(self.rows()["staged"]["verdict"], "good")
@@ -186,11 +103,18 @@ class WholeCommand(Folder):
         with open(os.devnull, "w") as log:
             commands = Commands(self.folder / "bin", self.folder, log)
             commands.begin_row(time.monotonic() + 2)
-            text, figures_found = fusion.fused_against_unfused(commands)
+            text, figures_found = fusion.fused_against_unfused("bfloat16")(commands)
         self.assertEqual((text, len(figures_found["patterns"])), (expected + "; no time was left for more", 3))
         (self.folder / "bin/test-cuda").write_text("#!/bin/sh\necho torn; exit 1\n")
         self.assertEqual(self.command("--only", "fused against unfused").returncode, 0)
         self.assertEqual(self.rows()["fused against unfused"]["verdict"], "no figure")
+
+    def test_patterns_of_another_type_are_no_figure(self):
+        self.assertEqual(self.command("--only", "float16 patterns").returncode, 0)
+        self.assertEqual(self.rows()["float16 patterns"]["verdict"], "figure")
+        self.command("--only", "float16 patterns", TIMES="bfloat16")
+        row = self.rows()["float16 patterns"]
+        self.assertEqual((row["verdict"], row["text"]), ("no figure", "patterns were timed in bfloat16 instead of float16"))
 
     def test_gpu_log(self):
         """nvidia-smi describes the GPU once and logs its clocks until the script ends."""
@@ -202,15 +126,6 @@ class WholeCommand(Folder):
         self.assertIn("power.draw", (self.folder / "report.csv").read_text())
         with self.assertRaises(ProcessLookupError):
             os.kill(int((self.folder / "pid").read_text()), 0)
-
-    def test_a_time_out_is_not_tried_again(self):
-        (self.folder / "bin/test-cuda").write_text(f"#!{sys.executable}\nimport sys, time\nprint('started', sys.argv[1:], flush=True)\ntime.sleep(60)\n")
-        with open(os.devnull, "w") as log, self.assertRaises(Failed) as caught:
-            commands = Commands(self.folder / "bin", self.folder, log)
-            commands.begin_row(time.monotonic() + 1)
-            checks.suite("test-cuda")(commands)
-        self.assertTrue(caught.exception.timed_out)
-        self.assertEqual(commands.count, 1)
 
 
 class Rows(Folder):
@@ -276,7 +191,10 @@ class Rows(Folder):
 
 class Parts(unittest.TestCase):
     def test_the_limits_fit_the_deadline(self):
-        for rows in (table.first(None), table.second(None)):
+        self.assertEqual([(row.name, row.limit) for row in table.first(None, None, None) if "gpt2" not in row.name],
+                         [("nccl 2 ranks", 90), ("resnet50", 60), ("four kernels", 60), ("float16 patterns", 50), ("kernel tests", 90)])
+        self.assertEqual(sum(row.limit for row in table.first(None, None, None) if "gpt2" in row.name), 225)
+        for rows in (table.first(None, None, None), table.second()):
             self.assertLess(table.FIRST_LOOK.limit + sum(row.limit for row in rows), table.SECONDS)
         self.assertLess(table.SECONDS, 600)
 
