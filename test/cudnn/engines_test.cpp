@@ -1,7 +1,7 @@
 // Tests the engines of the installed cuDNN for an H100, on machines without one: there are engines for every
 // convolution that a config can describe, they follow the rules, and they can be made again from their text.
-#include "core/backend/cuda/cudnn/patterns.h"
 #include "test/catch.h"
+#include "test/cuda/patterns/patterns.h"
 #include "test/cudnn/described_gpu.h"
 
 namespace trainctl::engines_test {

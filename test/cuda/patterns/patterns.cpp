@@ -1,5 +1,5 @@
 // Times patterns of ops, as one graph of cuDNN and as this project's kernels.
-#include "core/backend/cuda/cudnn/patterns.h"
+#include "test/cuda/patterns/patterns.h"
 
 #include <chrono>
 #include <functional>
@@ -10,6 +10,7 @@
 
 #include "core/backend/cuda/choice/op_timer.h"
 #include "core/backend/cuda/choice/timing.h"
+#include "core/backend/cuda/choice/timings.h"
 #include "core/backend/cuda/cudnn/engines.h"
 #include "core/backend/cuda/cudnn/plans.h"
 #include "core/backend/single_op.h"
@@ -21,8 +22,6 @@
 
 namespace trainctl::cuda {
 namespace {
-
-constexpr DType dtype = DType::bfloat16;
 
 // The times of the steps of a computation, in milliseconds.
 using Steps = std::vector<double>;
@@ -90,25 +89,27 @@ Fastest fastest(const std::function<Graph()>& make_graph, const Device& device,
     buffers.push_back(memory.emplace_back(type.bytes(), type.dtype).get());
   }
   std::string why;
+  Timings timings("a pattern");
   for (const std::string& engine : engines) {
     if (result.milliseconds && std::chrono::steady_clock::now() - begin > time_limit) break;
     ++result.tried;
-    try {
-      auto plan = Plan::make(*graph, target, engine);
-      if (!plan) {
-        why = format("engine {}: no plan can be made", engine);
-        continue;
+    std::optional<double> milliseconds;
+    timings.add(engine, [&] {  // clears the error of CUDA if the engine fails
+      try {
+        auto plan = Plan::make(*graph, target, engine);
+        if (!plan) throw Error(ErrorKind::resource, "no plan can be made");
+        const RandomBuffer workspace(plan->workspace_bytes(), DType::float32);
+        const double seconds = measure([&](cudaStream_t stream) { plan->run(stream, buffers, workspace.get()); });
+        milliseconds = 1e3 * seconds;
+        return seconds;
+      } catch (const Error& error) {
+        why = format("engine {}: {}", engine, error.what());
+        throw;
       }
-      const RandomBuffer workspace(plan->workspace_bytes(), DType::float32);
-      const double milliseconds =
-          1e3 * measure([&](cudaStream_t stream) { plan->run(stream, buffers, workspace.get()); });
-      if (result.milliseconds && *result.milliseconds <= milliseconds) continue;
-      result.milliseconds = milliseconds;
-      result.engine = engine;
-    } catch (const Error& error) {
-      cudaGetLastError();
-      why = format("engine {}: {}", engine, error.what());
-    }
+    });
+    if (!milliseconds || (result.milliseconds && *result.milliseconds <= *milliseconds)) continue;
+    result.milliseconds = milliseconds;
+    result.engine = engine;
   }
   if (!result.milliseconds) result.why = format("none of {} engines runs; {}", engines.size(), why);
   return result;
@@ -191,7 +192,8 @@ class Patterns {
   template <class Rest>
   void write(const char* pattern, int sums, const Steps& ours, const Fastest& found, const Rest& rest) const {
     const auto size = [](const Shape& s) { return to_string(s); };
-    Json json{{"shape", size(shape_.x) + " to " + size(shape_.y) + ", " + std::to_string(shape_.window.size[0]) + "x" +
+    Json json{{"dtype", name_of(shape_.dtype)},
+              {"shape", size(shape_.x) + " to " + size(shape_.y) + ", " + std::to_string(shape_.window.size[0]) + "x" +
                             std::to_string(shape_.window.size[1])},
               {"pattern", pattern},
               {"sums", sums},
@@ -215,14 +217,14 @@ class Patterns {
   OpTimer& ops_;
   const std::function<void(const std::string&)>& row_;
   BatchNormAttributes relu_{.relu = true};
-  TensorType x_{shape_.x, dtype}, y_{shape_.y, dtype};
+  TensorType x_{shape_.x, shape_.dtype}, y_{shape_.y, shape_.dtype};
   TensorType kernel_{{shape_.window.size[0], shape_.window.size[1], shape_.x[3], shape_.y[3]}, DType::float32};
-  TensorType packed_{shape_.kernel(), dtype};
+  TensorType packed_{shape_.kernel(), shape_.dtype};
 };
 
 }  // namespace
 
-void time_patterns(std::int64_t images, const std::function<void(const std::string&)>& row) {
+void time_patterns(std::int64_t images, DType dtype, const std::function<void(const std::string&)>& row) {
   const Device device(device_of(0), {});
   OpTimer ops(device);
   for (const ConvolutionShape& shape : pattern_shapes(images, dtype)) {
@@ -235,6 +237,7 @@ void time_patterns(std::int64_t images, const std::function<void(const std::stri
 
 }  // namespace trainctl::cuda
 
-void trainctl_cuda_time_patterns(std::int64_t images, const std::function<void(const std::string&)>& row) {
-  trainctl::cuda::time_patterns(images, row);
+void trainctl_cuda_time_patterns(std::int64_t images, trainctl::DType dtype,
+                                 const std::function<void(const std::string&)>& row) {
+  trainctl::cuda::time_patterns(images, dtype, row);
 }
