@@ -58,7 +58,8 @@ def further(ops_file):
         # round differently.
         Row("parity bfloat16", 10, checks.parity("bfloat16", checks.average, 2e-2), True, CPU_TOO),
         Row("numbers at size", 55, numbers, True,
-            (*TRAINING, "io/checkpoint/*", "scripts/bench/peer_losses.py", "scripts/bench/configs/resnet50.yaml", "scripts/gpu_check/at_size.py")),
+            (*TRAINING, "io/checkpoint/*", "scripts/bench/peer_losses.py", "scripts/bench/peer_cuda.py", "scripts/bench/configs/resnet50.yaml",
+             "scripts/gpu_check/at_size.py")),
         Row("staged", 18, checks.conformance("staged", 2), True, RANKS),
         Row("resnet50 ops", 25, figures.op_table(ops_file), False, bench("resnet50")),
         Row("resnet50 eager", 55, figures.pytorch("resnet50", "eager"), False, PEER),
