@@ -8,7 +8,8 @@ from .commands import Failed
 PROCESSES = 4
 MOST = 8  # cases of one process; a process takes a second or two to load CUDA's libraries
 SECONDS_ALONE = 20
-RESULT = re.compile(r'<TestCase name="([^"]*)"(?:(?!<TestCase ).)*?<OverallResult success="(true|false)"', re.S)
+RESULT = re.compile(r'<TestCase name="([^"]*)"((?:(?!<TestCase ).)*?)<OverallResult success="(true|false)"', re.S)
+ENDED = "SIGTERM"  # is in the result of a case during which gpu-check ended the process
 
 
 def case_names(commands, program):
@@ -26,7 +27,12 @@ def pattern_of(name):
 
 def passed_in(text):
     """Returns the names of the cases that passed, from the output of Catch2's xml reporter, which may end before its end."""
-    return {html.unescape(name) for name, success in RESULT.findall(text) if success == "true"}
+    return {html.unescape(name) for name, _, success in RESULT.findall(text) if success == "true"}
+
+
+def failed_in(text):
+    """Returns the names of the cases that failed before gpu-check ended the process."""
+    return {html.unescape(name) for name, words, success in RESULT.findall(text) if success == "false" and ENDED not in words}
 
 
 def in_order(names, earlier):
@@ -89,6 +95,10 @@ class Cases:
                 self.batches.clear()
                 return
         if late:
+            with self.lock:
+                for name in failed_in(log):
+                    self.failing[name] = "there was no time to run it alone"
+                    self.log += log
             return
         alone = 0
         for name in rest:

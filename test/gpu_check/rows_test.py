@@ -78,6 +78,12 @@ class KernelTests(InThisProcess):
         self.assertGreaterEqual(passed, 3)
         self.assertEqual(sum(self.commands.earlier.of_case(name) == "unchanged" for name in NAMES), 10 + passed)
 
+    def test_a_failure_before_the_end_of_the_time_is_named(self):
+        self.with_variables(SLOW="60", WRONG="1")
+        self.commands.begin_row(time.monotonic() + 2)
+        with self.assertRaisesRegex(Failed, r"^0 of 23 cases passed in 4 processes; 1 fail: 'case 0' \(there was no time to run it alone\); no"):
+            suite.suite("test-cuda")(self.commands)
+
     def test_unchanged_cases_may_be_left_out(self):
         self.earlier(NAMES[2:])
         self.with_variables(SLOW="1.5")
@@ -126,6 +132,8 @@ class KernelTests(InThisProcess):
         good, bad = '<OverallResult success="true"/>', '<OverallResult success="false">'
         text = f'<TestCase name="a &amp; b" x>\n<Section>{good}</TestCase><TestCase name="c">{bad}</TestCase><TestCase name="d">'
         self.assertEqual(suite.passed_in(text + f'<TestCase name="e">{good}'), {"a & b", "e"})
+        ended = f'<TestCase name="f"><FatalErrorCondition>SIGTERM - Termination request signal</FatalErrorCondition>{bad}'
+        self.assertEqual(suite.failed_in(text + ended), {"c"})
 
 
 class TwoRanks(InThisProcess):
@@ -162,7 +170,7 @@ class TwoRanks(InThisProcess):
 
 class Profiles(InThisProcess):
     def test_four_kernels(self):
-        kernels = [("void convolve_few_channels<x>(y)", "1,000", "44"), ("void convolve_few_channels<z>(y)", "2,000", "40.4"),
+        kernels = [("void convolve_few_channels<x>(y)", "2,000", "40.4"), ("void convolve_few_channels<z>(y)", "1,000", "44"),
                    ("void normalise_and_pool<x>(y)", "5", "n/a"), ("other", "9", "9")]
         lines = ['"ID","Kernel Name","gpu__time_duration.sum","dram__throughput.avg.pct_of_peak_sustained_elapsed"', '"","","us","%"']
         lines += [f'"{i}","{name}","{duration}","{share}"' for i, (name, duration, share) in enumerate(kernels)]
@@ -174,7 +182,7 @@ class Profiles(InThisProcess):
         text, _ = tools.four_kernels(self.folder / "out.csv")(self.commands)
         self.assertEqual(text, "convolve_few_channels 40 % of the bandwidth, normalise_and_pool; in out.csv; no launch of sum_few_channels, "
                                "gradient_by_input")
-        self.assertEqual([line.split(",")[0] for line in (self.folder / "out.csv").read_text().splitlines()], ["ID", "1", "2"])
+        self.assertEqual([line.split(",")[0] for line in (self.folder / "out.csv").read_text().splitlines()], ["ID", "0", "2"])
         program.write_text("#!/bin/sh\necho no permission; exit 1\n")
         with self.assertRaisesRegex(Failed, "no kernel was profiled, exit code 1"):
             tools.four_kernels(self.folder / "out.csv")(self.commands)

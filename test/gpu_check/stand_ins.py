@@ -72,6 +72,9 @@ with open("order", "a") as file:
     print("|".join(chosen), file=file)
 for name in sorted(chosen, key=names.index):
     print(f'<TestCase name="{html.escape(name)}" tags="[x]" line="1">', flush=True)
+    if "WRONG" in os.environ and name == "case 0":
+        print('<OverallResult success="false"/></TestCase>', flush=True)
+        continue
     time.sleep(float(os.environ.get("SLOW", 0)))
     if "ILL" in os.environ and name == "case 3" and len(chosen) > 1 or "BROKEN" in os.environ and name.startswith("breaks"):
         print("illegal access", flush=True)
