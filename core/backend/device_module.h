@@ -52,6 +52,10 @@ struct CudaModule {
   // Returns the reason why this process cannot use NCCL; "" if it can use NCCL.
   std::string (*why_no_nccl)();
 
+  // Whether this process's NCCL lets several ranks use one GPU: since NCCL 2.30 it does so if the environment variable
+  // NCCL_MULTI_RANK_GPU_ENABLE is 1.
+  bool (*nccl_shares_gpus)();
+
   // Makes an NCCL communicator between the GPUs of the ranks of `host`. The new communicator owns `host` and shares its
   // attendance. `will_split`: whether other communicators will be split from it and used beside it. All ranks must call
   // this function. Throws Error{peer} if a rank does not join, Error{resource} if NCCL fails.

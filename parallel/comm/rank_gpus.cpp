@@ -24,6 +24,7 @@ struct Message {
   std::array<char, 96> model{};
   std::array<char, 256> why_not{};
   std::int32_t numa_node = -1;
+  std::int32_t can_share = 0;
 };
 
 std::string name_of_rank(std::size_t rank, const std::vector<RankGpu>& ranks) {
@@ -54,13 +55,14 @@ std::vector<RankGpu> exchange_gpus(const RankGpu& own, Communicator& world, Stre
   put(mine.model, own.model);
   put(mine.why_not, own.why_not);
   mine.numa_node = own.numa_node;
+  mine.can_share = own.can_share ? 1 : 0;
   world.all_gather({messages.data(), DType::uint8, static_cast<std::int64_t>(messages.size() * sizeof(Message))},
                    stream);
   stream.synchronize();
   std::vector<RankGpu> all;
   for (const Message& message : messages) {
-    all.push_back(
-        {message.host.data(), message.uuid.data(), message.model.data(), message.numa_node, message.why_not.data()});
+    all.push_back({message.host.data(), message.uuid.data(), message.model.data(), message.numa_node,
+                   message.why_not.data(), message.can_share != 0});
   }
   return all;
 }
@@ -82,10 +84,12 @@ bool all_have_gpus(const std::vector<RankGpu>& ranks) {
 TransportChoice choose_transport(Transport asked, const std::vector<RankGpu>& ranks) {
   if (asked == Transport::staged) return {Transport::staged, "the config asks for it"};
   const std::string shared = describe_sharing(ranks);
-  if (!shared.empty()) {
+  const bool may_share = std::all_of(ranks.begin(), ranks.end(), [](const RankGpu& gpu) { return gpu.can_share; });
+  if (!shared.empty() && !may_share) {
     if (asked == Transport::automatic) return {Transport::staged, shared};
     throw CollectiveError(ErrorKind::config, format("{}, but NCCL requires one for each rank", shared),
-                          "start fewer ranks, or set cluster.communication to auto or staged");
+                          "start fewer ranks, or set cluster.communication to auto or staged; NCCL 2.30 and later "
+                          "versions let ranks share a GPU if NCCL_MULTI_RANK_GPU_ENABLE=1 is set");
   }
   const auto without_nccl =
       std::find_if(ranks.begin(), ranks.end(), [](const RankGpu& gpu) { return !gpu.why_not.empty(); });

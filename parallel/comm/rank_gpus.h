@@ -14,7 +14,8 @@ struct RankGpu {
   std::string uuid;   // UUID of the rank's GPU; "": the rank has no GPU
   std::string model;  // for example "NVIDIA H100 80GB HBM3"
   int numa_node = -1;
-  std::string why_not;  // why the rank has no GPU or cannot use NCCL; "" if it can. Cut to 255 bytes.
+  std::string why_not;     // why the rank has no GPU or cannot use NCCL; "" if it can. Cut to 255 bytes.
+  bool can_share = false;  // whether the rank's NCCL lets several ranks use one GPU
 };
 
 // Returns the GPUs of all ranks. All ranks must call this function.
@@ -29,8 +30,9 @@ struct TransportChoice {
   std::string why_staged;
 };
 
-// NCCL requires a GPU for each rank. If `asked` is NCCL, throws CollectiveError{config}, which names two ranks, if
-// ranks share a GPU, and CollectiveError{resource} if a rank cannot use NCCL.
+// NCCL requires a GPU for each rank, unless all ranks can share GPUs. If `asked` is NCCL, throws
+// CollectiveError{config}, which names two ranks, if ranks share a GPU, and CollectiveError{resource} if a rank cannot
+// use NCCL.
 TransportChoice choose_transport(Transport asked, const std::vector<RankGpu>& ranks);
 
 // The ranks of a host with GPUs on the same NUMA node: this rank's number among them, and their number.

@@ -16,6 +16,10 @@ std::unique_ptr<Communicator> along(Communicator& world, const Mesh& mesh, MeshA
 
 }  // namespace
 
+bool own_backward(const Backend& backend, const Communicator& peers) {
+  return backend.on_host() || peers.runs_beside_others();
+}
+
 MeshAxes::MeshAxes(Communicator& world, const Mesh& mesh, bool own_backward) {
   require(mesh.ranks() == world.size(), "the mesh and the communicator differ in the number of ranks");
   for (MeshAxis axis : all_mesh_axes) {

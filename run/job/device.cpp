@@ -45,7 +45,10 @@ RankGpu gpu_info(const Gpu* gpu, const FoundGpus& found, const World& world) {
   info.uuid = gpu->uuid;
   info.model = gpu->name;
   info.numa_node = numa_node_of(gpu->pci_bus_id);
-  if (world.size() > 1) info.why_not = found.module->why_no_nccl();
+  if (world.size() > 1) {
+    info.why_not = found.module->why_no_nccl();
+    info.can_share = found.module->nccl_shares_gpus();
+  }
   return info;
 }
 
@@ -67,6 +70,11 @@ std::unique_ptr<Communicator> join_gpus(const ClusterOptions& cluster, const Str
   return staged_communicator(std::move(host), backend);
 }
 
+// The GPU memory that no plan uses, since others allocate it later, while the run goes on: CUDA for kernels that it
+// loads at their first use and for recorded graphs, NCCL for its buffers at the first message to a peer, cuDNN and
+// cuBLASLt for their own. A small GPU runs small networks, whose graphs and buffers are smaller, too.
+std::int64_t reserve_of(std::int64_t available) { return std::min(std::int64_t{1} << 30, available / 16); }
+
 }  // namespace
 
 bool times_kernels(const TrainOptions& train, const StrategyOptions& strategy) {
@@ -85,7 +93,8 @@ MemoryLimit memory_of_rank(const ClusterOptions& cluster, std::int64_t available
 }
 
 MemoryLimit memory_of_rank(const ClusterOptions& cluster, const Backend& backend, int sharing) {
-  return memory_of_rank(cluster, backend.free_memory() / sharing);
+  const std::int64_t available = backend.free_memory();
+  return memory_of_rank(cluster, (available - (backend.on_host() ? 0 : reserve_of(available))) / sharing);
 }
 
 std::int64_t memory_of_every_rank(const ClusterOptions& cluster, RankDevice& device, World& world) {

@@ -213,7 +213,7 @@ Job::Job(const RunSpec& spec, const DataInfo& data, RankDevice& device, World& w
       speeds_(speeds_of(spec.strategy, strategy_.mesh)),
       shards_(shards_of(spec.train, spec.strategy, world.size())),
       programs_(require_least_memory(agreed_programs(spec, data, strategy_, device, world, start), spec, data, device)),
-      axes_(device.communicator(world), rank().mesh, device.backend->on_host()) {
+      axes_(device.communicator(world), rank().mesh, own_backward(*device.backend, device.communicator(world))) {
   const BatchSizes sizes = batch_sizes(spec.train, spec.strategy, data, world.size(), start);
   const auto choose = [&] {
     kernels_ = choose_kernels(spec, data, strategy_, sizes, known_choices, *device.backend, world, device.host);

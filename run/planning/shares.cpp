@@ -81,7 +81,7 @@ std::vector<double> measure(const RunSpec& spec, const Mesh& mesh, const Data& d
   const RunPrograms programs = build_programs(alone, data.info(), strategy, sizes, world.rank() % within);
   KernelChoices choices =
       choose_kernels(alone, data.info(), strategy, sizes, "", *device.backend, world, device.host).choices;
-  const MeshAxes axes(*own, strategy.mesh, device.backend->on_host());
+  const MeshAxes axes(*own, strategy.mesh, own_backward(*device.backend, *own));
   Engine engine(*device.backend, axes.communicators(), compile(programs.programs(), *device.backend, choices));
   engine.download();
   initialize_weights(program_spec(alone, data.info()), spec.seed, engine.weights());

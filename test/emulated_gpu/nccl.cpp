@@ -52,6 +52,11 @@ struct ncclComm {
   std::vector<Queued> in_progress;
   std::map<std::byte*, std::size_t> registered;
   int device = 0;
+  std::map<int, void*> buffers;  // device memory by the peer for whose messages it was allocated; -1: of collectives
+
+  ~ncclComm() {
+    for (const auto& [peer, memory] : buffers) cudaFree(memory);
+  }
 
   bool has_registered(const void* data) const {
     const auto at = registered.upper_bound(static_cast<std::byte*>(const_cast<void*>(data)));
@@ -197,6 +202,17 @@ ncclResult_t submit(ncclComm* communicator, cudaStream_t stream, std::function<v
   return ncclInProgress;
 }
 
+// Allocates device memory at the first collective of a communicator, and at the first message to or from each peer, as
+// NCCL does: TRAINCTL_EMULATED_NCCL_BUFFERS bytes each.
+bool has_buffers(ncclComm* communicator, int peer) {
+  const char* bytes = std::getenv("TRAINCTL_EMULATED_NCCL_BUFFERS");
+  if (bytes == nullptr || communicator->buffers.contains(peer)) return true;
+  void* memory = nullptr;
+  if (cudaMalloc(&memory, std::strtoull(bytes, nullptr, 10)) != cudaSuccess) return false;
+  communicator->buffers[peer] = memory;
+  return true;
+}
+
 bool is_on_device(const void* memory, std::size_t bytes) { return bytes == 0 || device_may_use(memory, bytes); }
 
 // Sends the `bytes` bytes at `send` to all ranks; then calls finish(parts) with the bytes of all ranks, by rank, while
@@ -206,6 +222,7 @@ ncclResult_t collective(ncclComm* communicator, cudaStream_t stream, const void*
   // On all ranks, or on none:
   signature |= std::uint64_t{communicator->has_registered(send)} << 48 | std::uint64_t{is_captured(stream)} << 49;
   if (!is_on_device(send, bytes)) return fail(communicator, ncclInvalidArgument, "a buffer outside device memory");
+  if (!has_buffers(communicator, -1)) return fail(communicator, ncclUnhandledCudaError, "out of memory");
   return submit(communicator, stream, [=] {
     const int ranks = communicator->link->ranks(), rank = communicator->link->rank();
     std::vector<std::vector<std::byte>> parts(static_cast<std::size_t>(ranks), std::vector<std::byte>(bytes));
@@ -230,6 +247,7 @@ ncclResult_t point_to_point(Transfer transfer, ncclComm* communicator, cudaStrea
   if (!is_on_device(transfer.data, transfer.bytes)) {
     return fail(communicator, ncclInvalidArgument, "a buffer outside device memory");
   }
+  if (!has_buffers(communicator, transfer.peer)) return fail(communicator, ncclUnhandledCudaError, "out of memory");
   Group& open = group();
   const bool alone = open.depth == 0;
   if (alone) ncclGroupStart();
@@ -242,8 +260,10 @@ ncclResult_t point_to_point(Transfer transfer, ncclComm* communicator, cudaStrea
 
 // Called when all ranks have arrived; returns the result of connecting.
 ncclResult_t connected(ncclComm* communicator) {
+  const char* sharing = std::getenv("NCCL_MULTI_RANK_GPU_ENABLE");
+  const bool may_share = nccl_version() >= 23000 && sharing != nullptr && std::strcmp(sharing, "1") == 0;
   const std::string twice = communicator->link->duplicates();
-  if (!twice.empty()) return fail(communicator, ncclInvalidUsage, twice);
+  if (!twice.empty() && !may_share) return fail(communicator, ncclInvalidUsage, twice);
   communicator->connected = true;
   return ncclSuccess;
 }

@@ -5,6 +5,7 @@
 #include <set>
 #include <sstream>
 
+#include "core/base/error.h"
 #include "core/base/format.h"
 #include "io/checkpoint/load.h"
 #include "test/catch.h"
@@ -273,12 +274,14 @@ TEST_CASE(
       "shards.yaml", uneven_data + skip_model +
                          "strategy: {reproducible: {shards: 8}, bucket_size: 2 kB, first_bucket_size: 1 kB}\n" +
                          train_section("batch_size: 24, epochs: 1, clip_norm: 1, optimizer: {name: adam}"));
-  const auto learn = [&](const std::string& name, int ranks, int gpus, const std::vector<std::string>& settings) {
+  const auto learn = [&](const std::string& name, int ranks, int gpus, const std::vector<std::string>& settings,
+                         std::vector<std::string> variables = {}) {
     CAPTURE(name);
     std::vector<std::string> arguments{"run",  config,      "--ranks",     std::to_string(ranks), "--device",
                                        "cuda", "--run-dir", folder / name, "--progress",          "none"};
     for (const std::string& setting : settings) arguments.insert(arguments.end(), {"--set", setting});
-    Command run(folder, arguments, ".", {format("TRAINCTL_EMULATED_GPUS={}", gpus)});
+    variables.push_back(format("TRAINCTL_EMULATED_GPUS={}", gpus));
+    Command run(folder, arguments, ".", variables);
     const int code = run.wait();
     INFO(tail(run.errors()));
     REQUIRE(code == 0);
@@ -292,6 +295,68 @@ TEST_CASE(
     CHECK(learn("nccl-" + shard, 2, 2, {"cluster.communication=nccl", "strategy.shard=" + shard}) == one);
   }
   CHECK(learn("shared", 3, 1, {"cluster.communication=staged", "strategy.shard=gradients"}) == one);
+  const std::vector<std::string> sharing{"TRAINCTL_EMULATED_NCCL_VERSION=23000", "NCCL_MULTI_RANK_GPU_ENABLE=1"};
+  CHECK(learn("shared-nccl", 2, 1, {"cluster.communication=nccl", "strategy.shard=gradients"}, sharing) == one);
+}
+
+TEST_CASE("two ranks share a GPU through NCCL only if its version and its variable allow it") {
+  const Folder folder;
+  const std::string config = folder.write("network.yaml", network + training);
+  const auto errors = [&](const std::string& version, const std::string& enabled, int code) {
+    Command run(folder,
+                {"run", config, "--ranks", "2", "--device", "cuda", "--run-dir", folder / (version + enabled), "--set",
+                 "train.max_steps=2", "--set", "cluster.communication=nccl"},
+                ".",
+                {"TRAINCTL_EMULATED_GPUS=1", "TRAINCTL_EMULATED_NCCL_VERSION=" + version,
+                 "NCCL_MULTI_RANK_GPU_ENABLE=" + enabled});
+    CAPTURE(version, enabled);
+    CHECK(run.wait() == code);
+    return run.errors();
+  };
+  errors("23000", "1", 0);
+  for (const auto& [version, enabled] : {std::pair{"22809", "1"}, std::pair{"23000", "0"}}) {
+    const std::string refused = errors(version, enabled, exit_code(ErrorKind::config));
+    CHECK(contains(refused, "ranks 0 and 1"));
+    CHECK(
+        contains(refused, "NCCL 2.30 and later versions let ranks share a GPU if NCCL_MULTI_RANK_GPU_ENABLE=1 is set"));
+  }
+}
+
+// NCCL allocates its buffers at the first message to a peer, when the memory of the run is already allocated.
+TEST_CASE("memory that NCCL allocates at its first messages is kept free") {
+  const Folder folder;
+  const std::string config = folder.write("network.yaml", R"(
+data: {dataset: synthetic, samples: 64, shape: [4096], classes: 5}
+model:
+  layers:
+    - dense: {units: 900, activation: relu}
+    - dense: {units: 1100, activation: relu}
+    - dense: {units: 5, activation: softmax}
+strategy: {pipeline: 2}
+)" + train_section("batch_size: 8, epochs: 1, gradient_accumulation: 2, optimizer: {name: adam}"));
+  const auto run_with = [&](std::int64_t gpu_bytes) {
+    Command run(folder,
+                {"run", config, "--ranks", "2", "--device", "cuda", "--run-dir", folder / std::to_string(gpu_bytes)},
+                ".",
+                {"TRAINCTL_EMULATED_GPUS=2", format("TRAINCTL_EMULATED_GPU_BYTES={}", gpu_bytes),
+                 "TRAINCTL_EMULATED_NCCL_BUFFERS=500000"});
+    const int code = run.wait();
+    return Finished{code, run.out(), run.errors()};
+  };
+  const Finished roomy = run_with(std::int64_t{1} << 30);
+  INFO(tail(roomy.errors));
+  REQUIRE(roomy.code == 0);
+  // Whatever the size of the GPU, the run is refused at its start or reaches its end.
+  int refused = 0, finished = 0;
+  for (std::int64_t megabytes = 40; megabytes <= 90; megabytes += 5) {
+    const Finished run = run_with(megabytes << 20);
+    CAPTURE(megabytes, tail(run.errors));
+    CHECK_FALSE(contains(run.errors, "out of memory"));
+    CHECK((run.code == 0 || run.code == exit_code(ErrorKind::resource)));
+    ++(run.code == 0 ? finished : refused);
+  }
+  CHECK(refused > 0);
+  CHECK(finished > 0);
 }
 
 // Large inputs are copied from the loader's own memory.

@@ -6,6 +6,8 @@ namespace trainctl {
 
 LibraryVersion nccl_version() { return {"NCCL", "", ""}; }
 
+bool nccl_shares_gpus() { return false; }
+
 std::string why_no_nccl() { return "this build of trainctl does not include NCCL"; }
 
 std::unique_ptr<Communicator> nccl_communicator(std::unique_ptr<Communicator>, Backend&, bool) {

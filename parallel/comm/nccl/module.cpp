@@ -18,5 +18,6 @@ std::vector<trainctl::LibraryVersion> versions() {
 extern "C" {
 extern const trainctl::CudaModule trainctl_cuda_module;
 const trainctl::CudaModule trainctl_cuda_module = {trainctl::make_cuda_backend, trainctl::cuda::visible_gpus,
-                                                   trainctl::why_no_nccl, trainctl::nccl_communicator, versions};
+                                                   trainctl::why_no_nccl,       trainctl::nccl_shares_gpus,
+                                                   trainctl::nccl_communicator, versions};
 }

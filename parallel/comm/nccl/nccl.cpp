@@ -31,8 +31,9 @@ using Clock = std::chrono::steady_clock;
 constexpr milliseconds finalize_timeout{5000};
 constexpr milliseconds grace{30000};
 
-// The first version that can order the calls of several communicators, NCCL 2.26.
-constexpr int orders_launches = 22600;
+// The first versions that can order the calls of several communicators (NCCL 2.26), and in which several ranks can use
+// one GPU (NCCL 2.30).
+constexpr int orders_launches = 22600, shares_gpus = 23000;
 
 int version_of(const NcclLibrary& library) {
   int version = 0;
@@ -365,6 +366,13 @@ std::string why_no_nccl() {
   std::string why;
   load_nccl(why);
   return why;
+}
+
+bool nccl_shares_gpus() {
+  std::string why;
+  const auto library = load_nccl(why);
+  const char* enabled = std::getenv("NCCL_MULTI_RANK_GPU_ENABLE");
+  return library && version_of(*library) >= shares_gpus && enabled != nullptr && std::string_view(enabled) == "1";
 }
 
 std::unique_ptr<Communicator> nccl_communicator(std::unique_ptr<Communicator> host, Backend& backend, bool will_split) {

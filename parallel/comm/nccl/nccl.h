@@ -14,6 +14,7 @@ class Backend;
 LibraryVersion nccl_version();
 // See CudaModule for these functions.
 std::string why_no_nccl();
+bool nccl_shares_gpus();
 std::unique_ptr<Communicator> nccl_communicator(std::unique_ptr<Communicator> host, Backend& backend, bool will_split);
 
 }  // namespace trainctl

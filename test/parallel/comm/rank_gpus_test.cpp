@@ -77,6 +77,17 @@ TEST_CASE("ranks that share a GPU are named") {
   CHECK(contains(refusal.words, "ranks 1 and 3 on b share one GPU (NVIDIA H100, 2)"));
 }
 
+TEST_CASE("ranks share a GPU through NCCL if the NCCL of every rank allows it") {
+  std::vector<RankGpu> shared = {gpu("a", "1"), gpu("a", "1")};
+  shared[0].can_share = true;
+  CHECK(choose_transport(Transport::automatic, shared).transport == Transport::staged);
+  shared[1].can_share = true;
+  for (const Transport asked : {Transport::automatic, Transport::nccl}) {
+    CHECK(choose_transport(asked, shared).transport == Transport::nccl);
+  }
+  CHECK(choose_transport(Transport::staged, shared).transport == Transport::staged);
+}
+
 TEST_CASE("a rank that cannot use NCCL is named") {
   std::vector<RankGpu> ranks = {gpu("a", "1"), gpu("b", "2")};
   ranks[1].why_not = "libnccl.so.2: cannot open";
