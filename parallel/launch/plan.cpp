@@ -32,11 +32,15 @@ int count_ranks(const LaunchRequest& request) {
   const bool hosts_given = !request.hosts.empty();
   if (!hosts_given && !request.slurm) {
     const bool shared = request.ranks && request.gpus > 0 && *request.ranks > request.gpus;
-    if (shared && request.communication == Transport::nccl) {
-      throw Error(ErrorKind::config,
-                  format("{} ranks, but this host has {}, and NCCL requires one for each rank", *request.ranks,
-                         gpus_text(request.gpus)),
-                  "ask for fewer ranks, or set cluster.communication to auto or staged");
+    // With this variable the ranks ask NCCL, whose version decides.
+    const bool may_share = request.variables.text("NCCL_MULTI_RANK_GPU_ENABLE") == "1";
+    if (shared && request.communication == Transport::nccl && !may_share) {
+      throw Error(
+          ErrorKind::config,
+          format("{} ranks, but this host has {}, and NCCL requires one for each rank", *request.ranks,
+                 gpus_text(request.gpus)),
+          "ask for fewer ranks, or set cluster.communication to auto or staged; NCCL 2.30 and later versions let "
+          "ranks share a GPU if NCCL_MULTI_RANK_GPU_ENABLE=1 is set");
     }
     return request.ranks.value_or(automatic(automatic_ranks(request.cores.usable, request.gpus)));
   }
