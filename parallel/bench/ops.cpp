@@ -68,6 +68,7 @@ std::string to_text(const OpBench& bench, const Ceilings& ceilings) {
                    {"layer"},
                    {"op"},
                    {"time", Align::right},
+                   {"spread", Align::right},
                    {"share", Align::right},
                    {"GFLOP/s", Align::right},
                    {"of ceiling", Align::right},
@@ -77,11 +78,12 @@ std::string to_text(const OpBench& bench, const Ceilings& ceilings) {
   for (const OpCost& cost : bench.costs) {
     const Op& op = cost.op.what();
     const Rates rates = rates_of(cost, ceilings);
-    table.add(
-        {segment_of(cost), op.name, std::string(op.def->kind()), seconds_text(cost.median_seconds),
-         format("{:.1f} %", 100 * cost.median_seconds / sum), cost.work.flops > 0 ? format("{:.1f}", rates.gflops) : "",
-         cost.work.flops > 0 ? format("{:.0f} %", 100 * rates.gflops_fraction) : "", format("{:.1f}", rates.gb_per_s),
-         format("{:.0f} %", 100 * rates.gb_per_s_fraction), cost.op.how().implementation});
+    table.add({segment_of(cost), op.name, std::string(op.def->kind()), seconds_text(cost.median_seconds),
+               format("{:.0f} %", 100 * cost.spread), format("{:.1f} %", 100 * cost.median_seconds / sum),
+               cost.work.flops > 0 ? format("{:.1f}", rates.gflops) : "",
+               cost.work.flops > 0 ? format("{:.0f} %", 100 * rates.gflops_fraction) : "",
+               format("{:.1f}", rates.gb_per_s), format("{:.0f} %", 100 * rates.gb_per_s_fraction),
+               cost.op.how().implementation});
   }
   std::string text = format(
       "ceilings measured on this rank: products {:.0f} GFLOP/s in float32 and {:.0f} in half precision; memory {:.1f} "
@@ -90,8 +92,9 @@ std::string to_text(const OpBench& bench, const Ceilings& ceilings) {
       ceilings.peaks.float32_gflops, ceilings.peaks.bfloat16_gflops, ceilings.copy_gb_per_s,
       ceilings.peaks.triad_gb_per_s, ceilings.cached_gb_per_s());
   text += table.text();
-  text += format("sum of ops {}, step {} ({:.2f} x)\n", seconds_text(sum), seconds_text(bench.step_seconds),
-                 bench.step_seconds / sum);
+  text +=
+      format("sum of ops {}, step {} ({:.2f} x); an op's time is the median, its spread the width of the middle half\n",
+             seconds_text(sum), seconds_text(bench.step_seconds), bench.step_seconds / sum);
   return text;
 }
 
@@ -104,6 +107,7 @@ std::string to_json(const OpBench& bench, const Ceilings& ceilings) {
                    {"layer", op.name},
                    {"op", op.def->kind()},
                    {"seconds", cost.median_seconds},
+                   {"spread", cost.spread},
                    {"flops", cost.work.flops},
                    {"bytes", cost.work.bytes},
                    {"of_compute_ceiling", rates.gflops_fraction},

@@ -1,6 +1,7 @@
 // Computes the costs of ops from their recorded runs.
 #include "core/exec/observe/op_recorder.h"
 
+#include <algorithm>
 #include <map>
 #include <tuple>
 
@@ -21,7 +22,13 @@ std::vector<OpCost> op_costs(const std::vector<OpRun>& runs) {
     seconds[entry->second].push_back(run.end_seconds - run.start_seconds);
   }
   for (std::size_t i = 0; i < costs.size(); ++i) {
-    costs[i].median_seconds = median(seconds[i]);
+    std::vector<double>& times = seconds[i];
+    costs[i].median_seconds = median(times);
+    std::sort(times.begin(), times.end());
+    const std::size_t quarter = times.size() / 4;
+    if (costs[i].median_seconds > 0) {
+      costs[i].spread = (times[times.size() - 1 - quarter] - times[quarter]) / costs[i].median_seconds;
+    }
   }
   return costs;
 }

@@ -44,7 +44,8 @@ class OpRecorder final : public OpObserver {
 struct OpCost {
   OpRun op;
   double median_seconds = 0;
-  OpWork work;  // work of one run
+  OpWork work;        // work of one run
+  double spread = 0;  // the middle half of the runs' times: the difference of its ends, as a fraction of the median
 };
 
 // The costs of the ops in the order of the first step. Each cost is the median over the steps.
