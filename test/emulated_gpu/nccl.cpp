@@ -3,7 +3,8 @@
 // A collective moves every rank's data to every other rank, and each reduces the data that it needs in the order of the
 // ranks. Calls on communicators that do not block stay in progress, and are queued on their stream only when
 // ncclCommGetAsyncError() is called. Ranks whose calls do not match, or of which only some capture a call, get an error
-// (NCCL itself would hang). nccl_order.h orders the calls of several communicators.
+// (NCCL itself would hang). nccl_order.h orders the calls of several communicators. TRAINCTL_EMULATED_NCCL_HANGS is the
+// number of a rank that never takes part in a collective of 16 MiB or more.
 #include <nccl.h>
 #include <sched.h>
 #include <unistd.h>
@@ -19,6 +20,7 @@
 #include <vector>
 
 #include "test/emulated_gpu/nccl_link.h"
+#include "test/emulated_gpu/nccl_log.h"
 #include "test/emulated_gpu/nccl_order.h"
 #include "test/emulated_gpu/runtime.h"
 #include "test/emulated_gpu/values.h"
@@ -215,6 +217,11 @@ bool has_buffers(ncclComm* communicator, int peer) {
 
 bool is_on_device(const void* memory, std::size_t bytes) { return bytes == 0 || device_may_use(memory, bytes); }
 
+bool hangs(int rank, std::size_t bytes) {
+  const char* hanging = std::getenv("TRAINCTL_EMULATED_NCCL_HANGS");
+  return hanging != nullptr && std::atoi(hanging) == rank && bytes >= 16 << 20;
+}
+
 // Sends the `bytes` bytes at `send` to all ranks; then calls finish(parts) with the bytes of all ranks, by rank, while
 // device memory can be accessed.
 ncclResult_t collective(ncclComm* communicator, cudaStream_t stream, const void* send, std::size_t bytes,
@@ -225,6 +232,10 @@ ncclResult_t collective(ncclComm* communicator, cudaStream_t stream, const void*
   if (!has_buffers(communicator, -1)) return fail(communicator, ncclUnhandledCudaError, "out of memory");
   return submit(communicator, stream, [=] {
     const int ranks = communicator->link->ranks(), rank = communicator->link->rank();
+    if (hangs(rank, bytes)) {
+      while (!communicator->link->aborted()) usleep(1000);
+      return;
+    }
     std::vector<std::vector<std::byte>> parts(static_cast<std::size_t>(ranks), std::vector<std::byte>(bytes));
     auto& own = parts[static_cast<std::size_t>(rank)];
     {
@@ -265,6 +276,7 @@ ncclResult_t connected(ncclComm* communicator) {
   const std::string twice = communicator->link->duplicates();
   if (!twice.empty() && !may_share) return fail(communicator, ncclInvalidUsage, twice);
   communicator->connected = true;
+  log_connections(communicator->link->rank(), communicator->link->ranks(), current_device());
   return ncclSuccess;
 }
 
