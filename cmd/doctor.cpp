@@ -2,6 +2,8 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
+#include <optional>
+#include <utility>
 
 #include "cmd/common_options.h"
 #include "cmd/subcommands.h"
@@ -14,6 +16,7 @@
 #include "io/metrics/run_directory.h"
 #include "parallel/comm/text.h"
 #include "parallel/health/doctor/doctor.h"
+#include "parallel/health/doctor/nccl/capture.h"
 #include "parallel/launch/host/resources.h"
 #include "parallel/launch/plan.h"
 #include "parallel/launch/ranks/report.h"
@@ -50,11 +53,10 @@ std::string why_no_run_directory(const DoctorOptions& options, const RunSpec& sp
   return "";
 }
 
-// Does what a run does before its first step: opens devices and communicators and, with a config, opens the data,
-// chooses kernels and allocates memory; without a config it tries kernels on the GPU. Returns the bytes of a
-// checkpoint, or 0 without a config.
-std::int64_t set_up_run(const RunSpec& spec, bool has_config, RankContext& context) {
-  RankDevice device = open_device(spec.cluster, spec.train, spec.strategy, context);
+// Does what a run does on its device before its first step: with a config it opens the data, chooses kernels and
+// allocates memory; without a config it tries kernels on the GPU. Returns the bytes of a checkpoint, or 0 without a
+// config.
+std::int64_t set_up_run(const RunSpec& spec, bool has_config, RankDevice& device, RankContext& context) {
   if (!has_config && !device.backend->on_host()) try_kernels(*device.backend);
   if (!has_config) return 0;
   const Data data(spec.data, spec.seed, data_use(spec));
@@ -69,6 +71,18 @@ void show_first(bool json, bool supervised, const std::vector<Json>& info, const
   if (json && supervised) write_output(doctor_json(info, problems));
 }
 
+// Adds the links that NCCL chooses between the GPUs, and the slow choices; prints them as show_first() does.
+void examine_links(const NcclLogCapture& log, bool json, RankDevice& device, RankContext& context,
+                   std::vector<Json>& info, std::vector<Problem>& problems) {
+  World& world = context.world;
+  for (Problem& slow : add_nccl_choices(log, *device.peers, *device.backend, world, device.host, info)) {
+    problems.push_back(std::move(slow));
+  }
+  if (world.rank() != 0) return;
+  if (!json) write_output(nccl_text(info));
+  if (json && context.situation.supervised) write_output(doctor_json(info, problems));
+}
+
 // Prints the verdict or, as JSON, the whole report. `shown`: the number of problems that were printed before.
 void show_last(bool json, const std::vector<Json>& info, const std::vector<Problem>& problems, std::size_t shown) {
   answer(json ? doctor_json(info, problems) : verdict_text(problems, shown));
@@ -81,6 +95,8 @@ int examine(const DoctorOptions& options, const RunSpec& spec, const std::string
   World& world = context.world;
   const bool shows = world.rank() == 0, json = options.common.json;
   ImmediateStream host;
+  std::optional<NcclLogCapture> nccl_log;
+  if (world.size() > 1 && spec.cluster.device != DeviceChoice::cpu) nccl_log.emplace();
   const std::string directory = options.run_directory.empty() ? "runs/" + spec.name : options.run_directory;
   std::vector<Json> info = gather_info(directory, context, host);
   Json network = measure_network(world, host);
@@ -99,7 +115,11 @@ int examine(const DoctorOptions& options, const RunSpec& spec, const std::string
   bool stopped = any_rank(stops(problems), world.communicator(), host);
   if (!stopped) {
     try {
-      const std::int64_t checkpoint = set_up_run(spec, !options.common.config.empty(), context);
+      RankDevice device = open_device(spec.cluster, spec.train, spec.strategy, context);
+      if (nccl_log && device.peers && device.peers->name() == "nccl") {
+        examine_links(*nccl_log, json, device, context, info, problems);
+      }
+      const std::int64_t checkpoint = set_up_run(spec, !options.common.config.empty(), device, context);
       if (shows) add_space_problem(info.front(), checkpoint, problems);
       stopped = any_rank(stops(problems), world.communicator(), host);
     } catch (const Error& error) {

@@ -3,7 +3,8 @@
 // A collective moves every rank's data to every other rank, and each reduces the data that it needs in the order of the
 // ranks. Calls on communicators that do not block stay in progress, and are queued on their stream only when
 // ncclCommGetAsyncError() is called. Ranks whose calls do not match, or of which only some capture a call, get an error
-// (NCCL itself would hang). nccl_order.h orders the calls of several communicators.
+// (NCCL itself would hang). nccl_order.h orders the calls of several communicators. TRAINCTL_EMULATED_NCCL_HANGS is the
+// number of a rank that never takes part in a collective of 16 MiB or more.
 #include <nccl.h>
 #include <sched.h>
 #include <unistd.h>
@@ -19,9 +20,10 @@
 #include <vector>
 
 #include "test/emulated_gpu/nccl_link.h"
+#include "test/emulated_gpu/nccl_log.h"
+#include "test/emulated_gpu/nccl_numbers.h"
 #include "test/emulated_gpu/nccl_order.h"
 #include "test/emulated_gpu/runtime.h"
-#include "test/emulated_gpu/values.h"
 
 using namespace emulated;
 
@@ -92,62 +94,6 @@ Group& group() {
   return groups[std::this_thread::get_id()];
 }
 
-std::size_t size_of(ncclDataType_t type) {
-  switch (type) {
-    case ncclInt8:
-    case ncclUint8:
-      return 1;
-    case ncclFloat16:
-    case ncclBfloat16:
-      return 2;
-    case ncclInt64:
-    case ncclUint64:
-    case ncclFloat64:
-      return 8;
-    default:
-      return 4;
-  }
-}
-
-// Replaces each value at `to` by its sum, minimum or maximum with the value at `from`.
-template <class T>
-void reduce(ncclRedOp_t operation, void* to, const void* from, std::size_t count) {
-  auto* target = static_cast<T*>(to);
-  const auto* source = static_cast<const T*>(from);
-  for (std::size_t i = 0; i < count; ++i) {
-    target[i] = operation == ncclSum   ? static_cast<T>(target[i] + source[i])
-                : operation == ncclMin ? std::min(target[i], source[i])
-                                       : std::max(target[i], source[i]);
-  }
-}
-void reduce_halves(Number type, ncclRedOp_t operation, void* to, const void* from, std::size_t count) {
-  for (std::size_t i = 0; i < count; ++i) {
-    const auto at = static_cast<std::int64_t>(i);
-    float value = load(to, type, at);
-    const float other = load(from, type, at);
-    reduce<float>(operation, &value, &other, 1);
-    store(to, type, at, value);
-  }
-}
-void reduce(ncclDataType_t type, ncclRedOp_t operation, void* to, const void* from, std::size_t count) {
-  switch (type) {
-    case ncclFloat32:
-      return reduce<float>(operation, to, from, count);
-    case ncclFloat64:
-      return reduce<double>(operation, to, from, count);
-    case ncclInt32:
-      return reduce<std::int32_t>(operation, to, from, count);
-    case ncclInt64:
-      return reduce<std::int64_t>(operation, to, from, count);
-    case ncclUint8:
-      return reduce<std::uint8_t>(operation, to, from, count);
-    case ncclFloat16:
-      return reduce_halves(Number::f16, operation, to, from, count);
-    default:
-      return reduce_halves(Number::bf16, operation, to, from, count);
-  }
-}
-
 // Runs transfers in parallel until all are done. Returns false if the communicator was aborted or the ranks disagree.
 bool exchange(ncclComm* communicator, std::vector<Transfer> transfers, std::uint64_t signature) {
   Link& link = *communicator->link;
@@ -215,6 +161,11 @@ bool has_buffers(ncclComm* communicator, int peer) {
 
 bool is_on_device(const void* memory, std::size_t bytes) { return bytes == 0 || device_may_use(memory, bytes); }
 
+bool hangs(int rank, std::size_t bytes) {
+  const char* hanging = std::getenv("TRAINCTL_EMULATED_NCCL_HANGS");
+  return hanging != nullptr && std::atoi(hanging) == rank && bytes >= 16 << 20;
+}
+
 // Sends the `bytes` bytes at `send` to all ranks; then calls finish(parts) with the bytes of all ranks, by rank, while
 // device memory can be accessed.
 ncclResult_t collective(ncclComm* communicator, cudaStream_t stream, const void* send, std::size_t bytes,
@@ -225,6 +176,10 @@ ncclResult_t collective(ncclComm* communicator, cudaStream_t stream, const void*
   if (!has_buffers(communicator, -1)) return fail(communicator, ncclUnhandledCudaError, "out of memory");
   return submit(communicator, stream, [=] {
     const int ranks = communicator->link->ranks(), rank = communicator->link->rank();
+    if (hangs(rank, bytes)) {
+      while (!communicator->link->aborted()) usleep(1000);
+      return;
+    }
     std::vector<std::vector<std::byte>> parts(static_cast<std::size_t>(ranks), std::vector<std::byte>(bytes));
     auto& own = parts[static_cast<std::size_t>(rank)];
     {
@@ -265,6 +220,7 @@ ncclResult_t connected(ncclComm* communicator) {
   const std::string twice = communicator->link->duplicates();
   if (!twice.empty() && !may_share) return fail(communicator, ncclInvalidUsage, twice);
   communicator->connected = true;
+  log_connections(communicator->link->rank(), communicator->link->ranks(), current_device());
   return ncclSuccess;
 }
 

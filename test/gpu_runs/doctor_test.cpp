@@ -1,4 +1,5 @@
 // Tests trainctl doctor with emulated GPUs, which an emulated NVML describes.
+#include <chrono>
 #include <filesystem>
 
 #include "core/base/format.h"
@@ -45,6 +46,82 @@ TEST_CASE("the doctor finds GPUs that a run would use") {
   CHECK(two.wait() == 0);
   CHECK(contains(two.out(), "NVLink"));
   CHECK(contains(two.out(), "a run would start"));
+}
+
+TEST_CASE("the doctor shows the links that NCCL chooses between two GPUs, and names the slow choice") {
+  const Folder folder;
+  const std::string gpus = "TRAINCTL_EMULATED_GPUS=2", shared = "TRAINCTL_EMULATED_NCCL_TRANSPORT=SHM";
+  const Report fast = examine(folder, "2", {nvml, gpus});
+  CAPTURE(fast.json.dump());
+  CHECK(fast.code == 0);
+  CHECK(fast.json["problems"].empty());
+  for (int rank = 0; rank < 2; ++rank) {
+    const Json& nccl = fast.json["ranks"][static_cast<std::size_t>(rank)]["nccl"];
+    CHECK(nccl["why_not_shown"] == "");
+    CHECK(contains(nccl["version"], "+cuda"));
+    CHECK(nccl["network"] == "Socket");
+    CHECK(nccl["devices"] == Json{"eth0"});
+    CHECK(nccl["gpudirect_rdma"] == false);
+    REQUIRE(nccl["connections"].size() == 1);
+    const Json& connection = nccl["connections"][0];
+    CHECK(connection["from"] == rank);
+    CHECK(connection["to"] == 1 - rank);
+    CHECK(connection["via"] == "P2P/CUMEM/read");
+    CHECK(connection["link"] == "NVLink");
+    CHECK(connection["channels"] == 2);
+  }
+
+  const Report slow = examine(folder, "2", {nvml, gpus, shared});
+  CAPTURE(slow.json.dump());
+  CHECK(slow.code == 0);
+  CHECK(slow.json["ok"] == true);
+  CHECK(slow.json["ranks"][1]["nccl"]["connections"][0]["link"] == "host memory");
+  REQUIRE(slow.json["problems"].size() == 1);
+  CHECK(slow.json["problems"][0]["error"] == false);
+  CHECK(contains(slow.json["problems"][0]["message"],
+                 "ranks 0 and 1 through the host's memory (SHM/direct/direct), although NVLink connects their GPUs"));
+
+  Command text(folder, {"doctor", "--device", "cuda", "--ranks", "2"}, ".", {nvml, gpus, "NCCL_P2P_DISABLE=1"});
+  CHECK(text.wait() == 0);
+  CAPTURE(text.out());
+  CHECK(contains(text.out(), "0-1    host memory         SHM/direct/direct"));
+  CHECK(contains(text.out(), "although NVLink connects their GPUs\n  -> unset NCCL_P2P_DISABLE (its value is 1)"));
+  CHECK(contains(text.out(), "a run would start"));
+}
+
+TEST_CASE("the doctor says why NCCL's links are not shown, and leaves the user's variables for NCCL's log") {
+  const Folder folder;
+  const std::string gpus = "TRAINCTL_EMULATED_GPUS=2";
+  const Report empty = examine(folder, "2", {nvml, gpus, "TRAINCTL_EMULATED_NCCL_TRANSPORT=none"});
+  CHECK(empty.code == 0);
+  CHECK(empty.json["ranks"][0]["nccl"] == Json{{"why_not_shown", "NCCL's log names no connection between ranks"}});
+
+  const std::string log = folder / "nccl.log";
+  Command own(folder, {"doctor", "--device", "cuda", "--ranks", "2"}, ".",
+              {nvml, gpus, "NCCL_DEBUG=INFO", "NCCL_DEBUG_FILE=" + log});
+  CHECK(own.wait() == 0);
+  CAPTURE(own.out());
+  CHECK(contains(own.out(), "NCCL's choices of links on ranks 0, 1 are not shown: the variable NCCL_DEBUG is set"));
+  CHECK(std::filesystem::file_size(log) > 0);
+
+  const Report one = examine(folder, "1", {nvml});
+  CHECK_FALSE(one.json["ranks"][0].contains("nccl"));  // one rank does not use NCCL
+}
+
+TEST_CASE("the doctor ends within the deadline if NCCL hangs") {
+  const Folder folder;
+  Command command(folder,
+                  {"doctor", digits, "--device", "cuda", "--ranks", "2", "--set", "cluster.timeout=3s", "--json"}, ".",
+                  {nvml, "TRAINCTL_EMULATED_GPUS=2", "TRAINCTL_EMULATED_NCCL_HANGS=1"});
+  const auto start = std::chrono::steady_clock::now();
+  CHECK(command.wait() == 1);
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(60));
+  CAPTURE(command.out());
+  const Json report = Json::parse(command.out());
+  CHECK(report["ok"] == false);
+  CHECK(report["ranks"].size() == 2);
+  REQUIRE_FALSE(report["problems"].empty());
+  CHECK(contains(report["problems"].back()["message"], "all_reduce"));
 }
 
 TEST_CASE("the doctor tries kernels on the GPU") {

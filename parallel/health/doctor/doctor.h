@@ -10,6 +10,8 @@
 namespace trainctl {
 
 class Backend;
+class Communicator;
+class NcclLogCapture;
 class Stream;
 class World;
 struct RankContext;
@@ -35,6 +37,13 @@ struct Problem {
   std::string remedy;
 };
 
+// Lets NCCL connect the ranks for a large all-reduce. On rank 0, adds to the information about each rank the field
+// "nccl": the links that NCCL's log names (nccl/choices.h), or why they are not shown. Returns the slow choices, on
+// rank 0 only. `capture`: exists since before NCCL's first call in this process; `gpus`: NCCL's communicator of all
+// ranks. All ranks must call this function. Throws errors of the communicator.
+std::vector<Problem> add_nccl_choices(const NcclLogCapture& capture, Communicator& gpus, Backend& backend, World& world,
+                                      Stream& host, std::vector<Json>& info);
+
 // Returns whether a problem prevents a run from starting.
 bool stops(const std::vector<Problem>& problems);
 
@@ -56,6 +65,9 @@ std::string with_problem(const std::string& report, const Problem& problem);
 
 // Returns the report as a text: a paragraph for each host, a table of all GPUs, and the problems.
 std::string findings_text(const std::vector<Json>& info, const std::vector<Problem>& problems);
+
+// Returns NCCL's choices as tables, and why choices are not shown; "" if NCCL does not connect the ranks.
+std::string nccl_text(const std::vector<Json>& info);
 
 // Returns a text with the problems after the first `shown`, and whether a run would start.
 std::string verdict_text(const std::vector<Problem>& problems, std::size_t shown);

@@ -20,6 +20,7 @@
 #include "core/base/version.h"
 #include "parallel/comm/environment.h"
 #include "parallel/comm/text.h"
+#include "parallel/health/doctor/rdma.h"
 #include "parallel/launch/host/resources.h"
 #include "parallel/launch/mpirun/mpirun.h"
 #include "parallel/launch/ranks/run_rank.h"
@@ -154,6 +155,7 @@ std::string rank_info(int rank, int local_rank, const std::string& host, int cor
       {"memory_bytes", memory()},
       {"shared_memory_free_bytes", free_bytes("/dev/shm")},
       {"locked_memory_limit_bytes", locked_memory_limit()},
+      {"rdma", rdma_info()},
       {"run_directory", run_folder(folder)}};
   add_driver_info(info);
   try {

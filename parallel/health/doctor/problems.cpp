@@ -11,6 +11,7 @@
 #include "core/base/json.h"
 #include "core/base/table.h"
 #include "parallel/health/doctor/gpus.h"
+#include "parallel/health/doctor/text_of.h"
 #include "parallel/launch/host/resources.h"
 
 namespace trainctl {
@@ -22,8 +23,6 @@ constexpr double little_shared_memory = 64 << 20;
 constexpr double little_locked_memory = 64 << 20;
 
 using Problems = std::vector<Problem>;
-
-std::string text_of(const Json& value) { return value.is_string() ? value.get<std::string>() : ""; }
 
 // Returns the major version, such as "4" for "Open MPI 4.1.4" and for "Open MPI v4.1.4".
 std::string major_of(const std::string& version) {
