@@ -445,7 +445,7 @@ TEST_CASE("a step on a GPU is recorded with only the nodes that its ops need") {
   constexpr int batch = 1 + 1;                                       // the copy; the normalisation of bytes
   constexpr int results = 1;                                         // the copy
   constexpr int loss = 1 + 1, metric = 1, dropout = 1, pooling = 1;  // loss: the loss and the number of samples
-  constexpr int residual = 1;                                        // the sum with its ReLU
+  constexpr int residual = 1;                                        // the sum; the pooling computes its ReLU
   constexpr int convolution = 3;                                     // with the bias
   constexpr int batch_norm = 1;                                      // with the ReLU
   constexpr int dense = 2 + 1;                                       // with the bias; the tanh
@@ -456,7 +456,7 @@ TEST_CASE("a step on a GPU is recorded with only the nodes that its ops need") {
   constexpr int forward = batch + convolution + batch_norm + residual + dropout + pooling + dense + loss + metric;
   constexpr int statistics = 1 + 1 + 1;      // of the batch; its number of samples; sums for the moving statistics
   constexpr int dense_gradient = 2 + 2 + 1;  // of kernels with biases, of inputs, of the tanh
-  constexpr int relu_gradient = 1 + 1;       // of the residual, of the convolution
+  constexpr int relu_gradient = 1;           // of the convolution
   constexpr int convolution_gradient = 3 * 2 + 2 + 2;  // of kernels, and their transposes; of inputs; of biases
   constexpr int batch_norm_gradient = 1 + 1;           // sums, then by the input
   constexpr int backward =
