@@ -1,0 +1,115 @@
+// Runs the parts of a tokenizer one after the other on a text.
+#include "io/text/pipeline/pipeline.h"
+
+#include <algorithm>
+
+#include "io/text/models/piece_cache.h"
+
+namespace trainctl {
+namespace {
+
+std::vector<AddedToken> tokens_of(const std::vector<AddedToken>& all, bool normalized,
+                                  const std::vector<std::unique_ptr<Normalizer>>& normalizers) {
+  std::vector<AddedToken> tokens;
+  for (AddedToken token : all) {
+    if (token.normalized != normalized) continue;
+    if (normalized) {
+      for (const auto& normalizer : normalizers) normalizer->normalize(token.text);
+    }
+    tokens.push_back(std::move(token));
+  }
+  return tokens;
+}
+
+class Pipeline final : public Tokenizer {
+ public:
+  explicit Pipeline(PipelineParts parts)
+      : parts_(std::move(parts)),
+        all_(parts_.added),
+        raw_(tokens_of(parts_.added, false, parts_.normalizers)),
+        normalized_(tokens_of(parts_.added, true, parts_.normalizers)) {
+    size_ = parts_.model->size();
+    any_bytes_ = parts_.bytes;
+    for (const AddedToken& token : parts_.added) {
+      size_ = std::max(size_, token.id + 1);
+      if (token.special) special_.push_back({token.text, token.id});
+    }
+    for (const auto& normalizer : parts_.normalizers) any_bytes_ &= normalizer->takes_any_bytes();
+    std::sort(special_.begin(), special_.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
+  }
+
+  std::string kind() const override { return parts_.kind; }
+  std::int64_t vocabulary_size() const override { return size_; }
+  bool takes_any_bytes() const override { return any_bytes_; }
+  const std::vector<SpecialToken>& special_tokens() const override { return special_; }
+  const std::vector<TokenId>& ids_before() const override { return parts_.before; }
+  const std::vector<TokenId>& ids_after() const override { return parts_.after; }
+  std::unique_ptr<Encoder> make_encoder(SpecialText special) const override;
+  std::unique_ptr<Decoder> make_decoder() const override {
+    return make_text_decoder(*parts_.model, all_, parts_.decoder, size_);
+  }
+
+ private:
+  class PipelineEncoder;
+
+  PipelineParts parts_;
+  AddedTokens all_, raw_, normalized_;
+  TokenId size_ = 0;
+  bool any_bytes_ = false;
+  std::vector<SpecialToken> special_;
+};
+
+class Pipeline::PipelineEncoder final : public Encoder {
+ public:
+  PipelineEncoder(const Pipeline& pipeline, SpecialText special)
+      : pipeline_(pipeline), special_(special), cache_(*pipeline.parts_.model) {}
+
+  void encode(std::string_view text, std::vector<TokenId>& ids, const std::string& name) override {
+    if (!pipeline_.any_bytes_) require_utf8(text, name, pipeline_.parts_.kind);
+    const auto token = [&ids](TokenId id) { ids.push_back(id); };
+    pipeline_.raw_.cut(
+        text, special_,
+        [&](std::string_view part) {
+          const bool begins = part.data() == text.data();
+          const std::string_view normal = normalized(part);
+          pipeline_.normalized_.cut(
+              normal, special_,
+              [&](std::string_view piece) { encode_part(piece, begins && piece.data() == normal.data(), ids); }, token);
+        },
+        token);
+  }
+
+ private:
+  std::string_view normalized(std::string_view text) {
+    if (pipeline_.parts_.normalizers.empty()) return text;
+    text_ = text;
+    for (const auto& normalizer : pipeline_.parts_.normalizers) normalizer->normalize(text_);
+    return text_;
+  }
+
+  void encode_part(std::string_view text, bool begins, std::vector<TokenId>& ids) {
+    if (text.empty()) return;
+    if (pipeline_.parts_.splitter) return cache_.encode(text, *pipeline_.parts_.splitter, ids);
+    pieces_.texts.clear();
+    pieces_.pieces.assign(1, text);
+    pieces_.at_begin = begins;
+    for (const auto& step : pipeline_.parts_.steps) step->split(pieces_);
+    for (const std::string_view piece : pieces_.pieces) cache_.encode(piece, ids);
+  }
+
+  const Pipeline& pipeline_;
+  SpecialText special_;
+  PieceCache cache_;
+  Pieces pieces_;
+  std::string text_;
+};
+
+std::unique_ptr<Encoder> Pipeline::make_encoder(SpecialText special) const {
+  return std::make_unique<PipelineEncoder>(*this, special);
+}
+
+}  // namespace
+
+std::unique_ptr<Tokenizer> make_pipeline(PipelineParts parts) { return std::make_unique<Pipeline>(std::move(parts)); }
+
+}  // namespace trainctl
