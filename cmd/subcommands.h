@@ -35,6 +35,7 @@ Subcommand export_subcommand();
 Subcommand launch_subcommand();
 Subcommand remote_shell_subcommand();
 Subcommand doctor_subcommand();
+Subcommand tokenizer_subcommand();
 Subcommand schema_subcommand();
 Subcommand completion_subcommand();
 

@@ -243,7 +243,7 @@ TEST_CASE("mistakes of new users lead to helpful errors") {
   CHECK(early.code == 3);
   CHECK(contains(early.errors, "train first"));
   for (const char* command : {"run", "check", "plan", "eval", "predict", "watch", "verify-scaling", "inspect", "init",
-                              "import", "export", "report", "bench", "schema", "completion"}) {
+                              "import", "export", "report", "bench", "schema", "completion", "tokenizer"}) {
     const Finished help = trainctl(folder, {command, "--help"});
     CHECK(help.code == 0);
     CHECK(contains(help.out, std::string("Usage: trainctl ") + command));

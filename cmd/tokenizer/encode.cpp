@@ -1,0 +1,90 @@
+// trainctl tokenizer encode: writes the ids of texts.
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+
+#include "cmd/tokenizer/tokenizer.h"
+#include "core/base/error.h"
+#include "core/base/files.h"
+#include "core/base/format.h"
+#include "core/base/json.h"
+#include "io/checkpoint/atomic_file.h"
+#include "io/text/load.h"
+#include "parallel/launch/ranks/report.h"
+
+namespace trainctl {
+namespace {
+
+// The longest text file that is read: ids need four bytes for each token besides.
+constexpr std::int64_t largest_text = std::int64_t{1} << 40;
+
+// The header of an .npy file with a list of 32-bit integers, padded to 64 bytes.
+std::string npy_header(std::size_t count) {
+  std::string header = format("{{'descr': '<i4', 'fortran_order': False, 'shape': ({},), }}", count);
+  header.resize((10 + header.size() + 1 + 63) / 64 * 64 - 10 - 1, ' ');
+  header += '\n';
+  return std::string("\x93NUMPY\x01\x00", 8) + static_cast<char>(header.size() & 255) +
+         static_cast<char>(header.size() >> 8) + header;
+}
+
+void write_ids(const std::string& path, const std::vector<TokenId>& ids) {
+  const std::string header = npy_header(ids.size());
+  const auto bytes = static_cast<std::int64_t>(ids.size() * sizeof(TokenId));
+  write_file(path, static_cast<std::int64_t>(header.size()) + bytes, [&](OutputFile& file) {
+    file.write(header.data(), static_cast<std::int64_t>(header.size()));
+    file.write(ids.data(), bytes);
+  });
+}
+
+// A line of ids.
+std::string ids_text(const std::vector<TokenId>& ids, std::size_t from) {
+  std::string text;
+  for (std::size_t i = from; i < ids.size(); ++i) text += (i > from ? " " : "") + std::to_string(ids[i]);
+  return text + "\n";
+}
+
+}  // namespace
+
+int tokenizer_encode(const TokenizerOptions& options) {
+  if (options.files.empty()) throw Error(ErrorKind::config, "tokenizer encode requires the file of a text");
+  if (!options.out.empty() && std::filesystem::path(options.out).extension() != ".npy") {
+    throw Error(ErrorKind::config, "--out " + options.out + ": ids are written as an .npy file",
+                "name it like ids.npy");
+  }
+  if (!options.out.empty()) require_absent(options.out, options.force);
+  const auto tokenizer = load_tokenizer(options.tokenizer, options.encoding);
+  const auto encoder = tokenizer->make_encoder(options.plain ? SpecialText::plain : SpecialText::recognized);
+  std::vector<TokenId> ids;
+  std::string lines;
+  std::int64_t bytes = 0;
+  double seconds = 0;
+  for (const std::string& file : options.files) {
+    const std::string text = read_file(file, largest_text, {ErrorKind::data, "give the path of a text file"});
+    const std::size_t before = ids.size();
+    const auto start = std::chrono::steady_clock::now();
+    if (options.frame) ids.insert(ids.end(), tokenizer->ids_before().begin(), tokenizer->ids_before().end());
+    encoder->encode(text, ids, file);
+    if (options.frame) ids.insert(ids.end(), tokenizer->ids_after().begin(), tokenizer->ids_after().end());
+    seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    bytes += static_cast<std::int64_t>(text.size());
+    if (options.out.empty() && !options.common.json) lines += ids_text(ids, before);
+  }
+  if (!options.out.empty()) write_ids(options.out, ids);
+  const double rate = static_cast<double>(ids.size()) / std::max(seconds, 1e-9);
+  if (options.common.json) {
+    answer(json_line(Json{{"ok", true},
+                          {"texts", options.files.size()},
+                          {"bytes", bytes},
+                          {"tokens", ids.size()},
+                          {"seconds", seconds},
+                          {"tokens_per_second", rate}}));
+  } else if (options.out.empty()) {
+    answer(lines);
+  } else if (!options.common.quiet) {
+    answer(format("{}: {} tokens of {}, {:.1f} million tokens/s\n", options.out, ids.size(), byte_text(bytes),
+                  rate / 1e6));
+  }
+  return 0;
+}
+
+}  // namespace trainctl
