@@ -52,6 +52,27 @@ TEST_CASE("tokenizer encode recognizes special tokens unless the text is plain, 
   CHECK(trainctl(folder, {"tokenizer", "encode", bert, "a.txt", "--frame"}).out.starts_with("2 2 "));
 }
 
+TEST_CASE("tokenizer train writes a tokenizer that encodes its corpus") {
+  const Folder folder;
+  folder.write("a.txt", "low lower lowest low low\n");
+  folder.write("b.txt", "low newer wider\n");
+  const std::vector<std::string> train = {"tokenizer",         "train", "a.txt", "b.txt", "--out", "t.json",
+                                          "--vocabulary-size", "260",   "--json"};
+  const Finished trained = trainctl(folder, train);
+  INFO(trained.errors);
+  REQUIRE(trained.code == 0);
+  CHECK(Json::parse(trained.out).at("merges") == 3);  // l o, lo w, and Ġ low
+  folder.write("c.txt", "low low<|endoftext|>");
+  CHECK(trainctl(folder, {"tokenizer", "encode", "t.json", "c.txt"}).out == "258 259 0\n");
+  CHECK(trainctl(folder, train).code == 2);  // the file exists
+  const std::vector<std::string> special = {"tokenizer", "train", "a.txt", "--kind", "wordpiece",
+                                            "--special", "[CLS]", "--out", "w.json"};
+  CHECK(contains(trainctl(folder, special).errors, "add --special [UNK]"));
+  CHECK(contains(trainctl(folder, {"tokenizer", "info", "bytes", "--kind", "bpe"}).errors,
+                 "--kind is only for tokenizer train"));
+  CHECK(contains(trainctl(folder, {"tokenizer", "train", "a.txt"}).errors, "tokenizer train requires --out"));
+}
+
 TEST_CASE("tokenizer refuses bad files and texts with one error each, which names the place and a remedy") {
   const Folder folder;
   const auto refused = [&](const std::vector<std::string>& words, int code, const std::string& message) {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Makes test/golden/tokenizers: small tokenizer files, and the ids that tokenizers, tiktoken and sentencepiece give texts.
+"""Makes test/golden/tokenizers: small tokenizer files, and the ids that tokenizers and tiktoken give texts.
 
-    python3 -m venv venv && venv/bin/pip install tokenizers==0.23.3 tiktoken==0.14.0 sentencepiece==0.2.3
+    python3 -m venv venv && venv/bin/pip install tokenizers==0.23.3 tiktoken==0.14.0
     venv/bin/python test/golden/make_tokenizers.py
 
 cases.json has a list of {"file", "text", "ids", "decoded"}, and for byte-level vocabularies also the ids with special tokens. The
@@ -95,7 +95,21 @@ def made():
     yield tokenizer, "words"
 
 
+def train_from_file():
+    """Writes corpus.txt and the vocabularies that a trainer makes of it."""
+    corpus = folder / "corpus.txt"
+    corpus.write_text("".join(line + "\n" for line in CORPUS) + "no line feed at the end", newline="")
+    for name, steps, frequency in (("gpt2", pre_tokenizers.ByteLevel(add_prefix_space=False), 0), ("o200k", split(texts.PATTERNS["o200k"]), 3)):
+        tokenizer = Tokenizer(models.BPE())
+        tokenizer.pre_tokenizer = steps
+        tokenizer.train([str(corpus)], trainers.BpeTrainer(
+            vocab_size=700, min_frequency=frequency, special_tokens=["<|endoftext|>", "<pad>"],
+            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False))
+        tokenizer.save(str(folder / f"trained_{name}.json"), pretty=False)
+
+
 def main():
+    train_from_file()
     cases = []
     more = [" sing singing <m> sing<m>x  <m>  "]
     for tokenizer, name in made():
