@@ -79,8 +79,9 @@ Subcommand tokenizer_subcommand() {
         app.add_option("ACTION", options->action, "What to do: info, encode, decode or train")
             ->required()
             ->check(one_of({"info", "encode", "decode", "train"}));
-        app.add_option("TOKENIZER", options->tokenizer,
-                       "A tokenizer.json, a rank file of tiktoken, or the word bytes; train: a text")
+        app.add_option(
+               "TOKENIZER", options->tokenizer,
+               "A tokenizer.json, a rank file of tiktoken, a model of SentencePiece, or the word bytes; train: a text")
             ->required()
             ->type_name("");
         app.add_option("FILE", options->files,

@@ -4,6 +4,7 @@
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "io/text/files/bytes.h"
+#include "io/text/files/sentencepiece.h"
 #include "io/text/files/tiktoken.h"
 #include "io/text/files/tokenizer_json.h"
 
@@ -17,10 +18,11 @@ std::unique_ptr<Tokenizer> read_tokenizer(std::string_view content, const std::s
                 "leave the encoding out");
   }
   if (ranks) return read_ranks(content, path, encoding);
+  if (looks_like_sentencepiece(content)) return read_sentencepiece(content, path);
   const std::size_t first = content.find_first_not_of(" \t\r\n");
   if (first != std::string_view::npos && content[first] == '{') return read_tokenizer_json(content, path);
   throw Error(ErrorKind::data, SourceLocation{path}, "this is no tokenizer file that is known",
-              "give a tokenizer.json, a rank file of tiktoken, or the word bytes");
+              "give a tokenizer.json, a rank file of tiktoken, a model of SentencePiece, or the word bytes");
 }
 
 std::unique_ptr<Tokenizer> load_tokenizer(const std::string& name, const std::string& encoding) {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Makes test/golden/tokenizers: small tokenizer files, and the ids that tokenizers and tiktoken give texts.
+"""Makes test/golden/tokenizers: small tokenizer files, and the ids that tokenizers, tiktoken and sentencepiece give texts.
 
-    python3 -m venv venv && venv/bin/pip install tokenizers==0.23.3 tiktoken==0.14.0
+    python3 -m venv venv && venv/bin/pip install tokenizers==0.23.3 tiktoken==0.14.0 sentencepiece==0.2.3
     venv/bin/python test/golden/make_tokenizers.py
 
 cases.json has a list of {"file", "text", "ids", "decoded"}, and for byte-level vocabularies also the ids with special tokens. The
@@ -12,6 +12,7 @@ import json
 import pathlib
 import sys
 
+import sentencepiece
 import tiktoken
 import tiktoken_ext.openai_public as public
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
@@ -108,9 +109,24 @@ def train_from_file():
         tokenizer.save(str(folder / f"trained_{name}.json"), pretty=False)
 
 
+def sentence_pieces():
+    """Models of SentencePiece without its table of normalization, which would be most of a small model."""
+    for name, kind, fallback in (("sp_unigram", "unigram", False), ("sp_bpe", "bpe", True)):
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(ENGLISH.splitlines()), model_prefix=str(folder / name), vocab_size=420 if fallback else 125, model_type=kind,
+            byte_fallback=fallback, normalization_rule_name="identity", character_coverage=0.98, minloglevel=2,
+            user_defined_symbols=["<sep>"], remove_extra_whitespaces=not fallback)
+        (folder / f"{name}.vocab").unlink()
+        yield name, sentencepiece.SentencePieceProcessor(model_file=str(folder / f"{name}.model"))
+
+
 def main():
     train_from_file()
     cases = []
+    for name, processor in sentence_pieces():
+        for text in [ENGLISH, MIXED, *EDGES, "a<sep>b <s>"]:
+            ids = processor.encode(text)
+            cases.append({"file": f"{name}.model", "text": text, "ids": ids, "decoded": processor.decode(ids)})
     more = [" sing singing <m> sing<m>x  <m>  "]
     for tokenizer, name in made():
         for text in [ENGLISH, MIXED, *EDGES, *more]:

@@ -33,8 +33,8 @@ bool is_read(const std::string& content, const std::string& encoding) {
 
 TEST_CASE("mutated files: tokenizer.json and rank files are read or refused") {
   for (const std::string name : {"gpt2.json", "prefix_space.json", "regex.json", "bert.json", "unigram.json",
-                                 "fallback.json", "words.json", "small.tiktoken"}) {
-    const std::string whole = golden(name), encoding = name.ends_with(".json") ? "" : "cl100k_base";
+                                 "fallback.json", "words.json", "small.tiktoken", "sp_unigram.model", "sp_bpe.model"}) {
+    const std::string whole = golden(name), encoding = name.ends_with(".tiktoken") ? "cl100k_base" : "";
     REQUIRE(is_read(whole, encoding));
     std::mt19937 random(static_cast<unsigned>(whole.size()));
     int read = 0;

@@ -1,0 +1,127 @@
+// Encodes by SentencePiece's library, and decodes piece by piece.
+#include "io/text/files/sentencepiece.h"
+
+#include <sentencepiece_processor.h>
+
+#include "core/base/error.h"
+#include "core/base/format.h"
+#include "io/text/utf8_tail.h"
+
+namespace trainctl {
+namespace {
+
+constexpr std::string_view space_mark = "\xe2\x96\x81";  // U+2581, which stands for a space in pieces
+const std::string sentencepiece_kind = "SentencePiece";
+
+using Processor = sentencepiece::SentencePieceProcessor;
+
+class SentencePieceEncoder final : public Encoder {
+ public:
+  explicit SentencePieceEncoder(const Processor& processor) : processor_(processor) {}
+
+  void encode(std::string_view text, std::vector<TokenId>& ids, const std::string& name) override {
+    require_utf8(text, name, sentencepiece_kind);
+    const auto status = processor_.Encode({text.data(), text.size()}, &pieces_);
+    if (!status.ok()) {
+      throw Error(ErrorKind::data, SourceLocation{name},
+                  format("SentencePiece cannot encode it: {}", status.ToString()),
+                  "use another tokenizer for this text");
+    }
+    ids.insert(ids.end(), pieces_.begin(), pieces_.end());
+  }
+
+ private:
+  const Processor& processor_;
+  std::vector<int> pieces_;
+};
+
+class SentencePieceDecoder final : public Decoder {
+ public:
+  explicit SentencePieceDecoder(const Processor& processor) : processor_(processor) {}
+
+  void decode(TokenId id, std::string& text) override {
+    if (id < 0 || id >= processor_.GetPieceSize()) throw_no_token(id, processor_.GetPieceSize());
+    if (processor_.IsControl(id)) return;
+    if (processor_.IsUnknown(id)) {
+      tail_.add(" \xe2\x81\x87 ", text);  // as the library shows it
+      first_ = false;
+      return;
+    }
+    const std::string& piece = processor_.IdToPiece(id);
+    if (processor_.IsByte(id)) {
+      const char byte = static_cast<char>(std::stoi(piece.substr(3, 2), nullptr, 16));
+      tail_.add({&byte, 1}, text);
+      first_ = false;
+      return;
+    }
+    std::string_view rest = piece;
+    std::string spaced;
+    if (first_ && rest.starts_with(space_mark)) rest.remove_prefix(space_mark.size());  // of the model's own prefix
+    while (!rest.empty()) {
+      const bool mark = rest.starts_with(space_mark);
+      mark ? spaced += ' ' : spaced += rest.front();
+      rest.remove_prefix(mark ? space_mark.size() : 1);
+    }
+    tail_.add(spaced, text);
+    first_ = false;
+  }
+
+  void finish(std::string& text) override {
+    tail_.finish(text);
+    first_ = true;
+  }
+
+ private:
+  const Processor& processor_;
+  Utf8Tail tail_;
+  bool first_ = true;
+};
+
+class SentencePieceTokenizer final : public Tokenizer {
+ public:
+  SentencePieceTokenizer(std::string_view content, const std::string& path) {
+    std::string problem;
+    try {
+      const auto status = processor_.LoadFromSerializedProto({content.data(), content.size()});
+      if (!status.ok()) problem = status.ToString();
+    } catch (const std::exception& error) {  // of the library's trie
+      problem = error.what();
+    }
+    if (!problem.empty()) {
+      throw Error(ErrorKind::data, SourceLocation{path}, "not a model of SentencePiece: " + problem,
+                  "download the file or copy it again");
+    }
+    for (int id = 0; id < processor_.GetPieceSize(); ++id) {
+      if (processor_.IsControl(id) || processor_.IsUnknown(id)) special_.push_back({processor_.IdToPiece(id), id});
+    }
+  }
+
+  std::string kind() const override { return sentencepiece_kind; }
+  std::int64_t vocabulary_size() const override { return processor_.GetPieceSize(); }
+  bool takes_any_bytes() const override { return false; }
+  const std::vector<SpecialToken>& special_tokens() const override { return special_; }
+  const std::vector<TokenId>& ids_before() const override { return none_; }
+  const std::vector<TokenId>& ids_after() const override { return none_; }
+  std::unique_ptr<Encoder> make_encoder(SpecialText) const override {
+    return std::make_unique<SentencePieceEncoder>(processor_);
+  }
+  std::unique_ptr<Decoder> make_decoder() const override { return std::make_unique<SentencePieceDecoder>(processor_); }
+
+ private:
+  Processor processor_;
+  std::vector<SpecialToken> special_;
+  std::vector<TokenId> none_;
+};
+
+}  // namespace
+
+bool looks_like_sentencepiece(std::string_view content) {
+  // The first field of the message ModelProto is a piece: its tag, its length, and in it the tag of the piece's text.
+  return content.size() > 3 && content[0] == '\x0a' && (content[2] == '\x0a' || content[3] == '\x0a');
+}
+
+std::unique_ptr<Tokenizer> read_sentencepiece(std::string_view content, const std::string& path) {
+  return std::make_unique<SentencePieceTokenizer>(content, path);
+}
+
+}  // namespace trainctl
