@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Makes test/golden/tokenizers: small tokenizer files, and the ids that tokenizers, tiktoken and sentencepiece give texts.
 
-    python3 -m venv venv && venv/bin/pip install tokenizers==0.23.3 tiktoken==0.14.0 sentencepiece==0.2.3
+    python3 -m venv venv && venv/bin/pip install tokenizers==0.23.3 tiktoken==0.14.0 sentencepiece==0.2.3 regex
     venv/bin/python test/golden/make_tokenizers.py
 
-cases.json has a list of {"file", "text", "ids", "decoded"}, and for byte-level vocabularies also the ids with special tokens. The
+pieces.json has the pieces of each pattern. cases.json has a list of {"file", "text", "ids", "decoded"}, and for byte-level vocabularies also the ids with special tokens. The
 texts are mixed Unicode and sentences (scripts/bench/tokenizer_texts.py); the vocabularies are trained on them.
 """
 import base64
@@ -12,6 +12,7 @@ import json
 import pathlib
 import sys
 
+import regex
 import sentencepiece
 import tiktoken
 import tiktoken_ext.openai_public as public
@@ -120,8 +121,21 @@ def sentence_pieces():
         yield name, sentencepiece.SentencePieceProcessor(model_file=str(folder / f"{name}.model"))
 
 
+def pieces():
+    """The pieces into which each pattern splits the texts: the small vocabularies have no tokens across most of their ends."""
+    gpt2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+    patterns = {"gpt2": gpt2, **texts.PATTERNS}
+    for text in [ENGLISH, MIXED, *EDGES]:
+        split = {name: pre_tokenizers.Split(Regex(pattern), "isolated").pre_tokenize_str(text) for name, pattern in patterns.items()}
+        row = {name: [piece for piece, _ in parts] for name, parts in split.items()}
+        row["cl100k"] = regex.findall(public.cl100k_base()["pat_str"], text)
+        yield {"text": text, "pieces": row}
+
+
 def main():
     train_from_file()
+    public.load_tiktoken_bpe = lambda *_, **__: {}
+    (folder / "pieces.json").write_text(json.dumps(list(pieces()), separators=(",", ":")) + "\n")
     cases = []
     for name, processor in sentence_pieces():
         for text in [ENGLISH, MIXED, *EDGES, "a<sep>b <s>"]:
