@@ -9,6 +9,7 @@
 #include "core/base/format.h"
 #include "core/base/json.h"
 #include "io/checkpoint/atomic_file.h"
+#include "io/datasets/arrays/npy.h"
 #include "io/text/load.h"
 #include "parallel/launch/ranks/report.h"
 
@@ -18,17 +19,9 @@ namespace {
 // The longest text file that is read: ids need four bytes for each token besides.
 constexpr std::int64_t largest_text = std::int64_t{1} << 40;
 
-// The header of an .npy file with a list of 32-bit integers, padded to 64 bytes.
-std::string npy_header(std::size_t count) {
-  std::string header = format("{{'descr': '<i4', 'fortran_order': False, 'shape': ({},), }}", count);
-  header.resize((10 + header.size() + 1 + 63) / 64 * 64 - 10 - 1, ' ');
-  header += '\n';
-  return std::string("\x93NUMPY\x01\x00", 8) + static_cast<char>(header.size() & 255) +
-         static_cast<char>(header.size() >> 8) + header;
-}
-
+// Writes the ids as an .npy file with a list of 32-bit integers.
 void write_ids(const std::string& path, const std::vector<TokenId>& ids) {
-  const std::string header = npy_header(ids.size());
+  const std::string header = npy_header("<i4", {static_cast<std::int64_t>(ids.size())});
   const auto bytes = static_cast<std::int64_t>(ids.size() * sizeof(TokenId));
   write_file(path, static_cast<std::int64_t>(header.size()) + bytes, [&](OutputFile& file) {
     file.write(header.data(), static_cast<std::int64_t>(header.size()));

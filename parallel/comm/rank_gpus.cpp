@@ -88,8 +88,7 @@ TransportChoice choose_transport(Transport asked, const std::vector<RankGpu>& ra
   if (!shared.empty() && !may_share) {
     if (asked == Transport::automatic) return {Transport::staged, shared};
     throw CollectiveError(ErrorKind::config, format("{}, but NCCL requires one for each rank", shared),
-                          "ask for fewer ranks, or set cluster.communication to auto or staged; NCCL 2.30 and later "
-                          "versions let ranks share a GPU if NCCL_MULTI_RANK_GPU_ENABLE=1 is set");
+                          when_gpus_are_shared);
   }
   const auto without_nccl =
       std::find_if(ranks.begin(), ranks.end(), [](const RankGpu& gpu) { return !gpu.why_not.empty(); });

@@ -12,6 +12,7 @@
 #include "core/backend/select.h"
 #include "core/base/error.h"
 #include "core/base/format.h"
+#include "parallel/comm/rank_gpus.h"
 #include "parallel/launch/host/network.h"
 #include "parallel/launch/mpirun/mpirun.h"
 
@@ -35,12 +36,10 @@ int count_ranks(const LaunchRequest& request) {
     // With this variable the ranks ask NCCL, whose version decides.
     const bool may_share = request.variables.text("NCCL_MULTI_RANK_GPU_ENABLE") == "1";
     if (shared && request.communication == Transport::nccl && !may_share) {
-      throw Error(
-          ErrorKind::config,
-          format("{} ranks, but this host has {}, and NCCL requires one for each rank", *request.ranks,
-                 gpus_text(request.gpus)),
-          "ask for fewer ranks, or set cluster.communication to auto or staged; NCCL 2.30 and later versions let "
-          "ranks share a GPU if NCCL_MULTI_RANK_GPU_ENABLE=1 is set");
+      throw Error(ErrorKind::config,
+                  format("{} ranks, but this host has {}, and NCCL requires one for each rank", *request.ranks,
+                         gpus_text(request.gpus)),
+                  when_gpus_are_shared);
     }
     return request.ranks.value_or(automatic(automatic_ranks(request.cores.usable, request.gpus)));
   }

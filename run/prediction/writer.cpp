@@ -8,6 +8,7 @@
 #include "core/base/json_fwd.h"
 #include "core/base/table.h"
 #include "core/base/utf8.h"
+#include "io/datasets/arrays/npy.h"
 #include "run/prediction/cells.h"
 
 namespace trainctl {
@@ -127,22 +128,13 @@ class JsonWriter final : public PredictionWriter {
   Json document_;
 };
 
-// float32 [samples, values of a sample...], version 1.0 of the format; NaN for samples that cannot be read.
+// float32 [samples, values of a sample...] as an .npy file; NaN for samples that cannot be read.
 class NpyWriter final : public PredictionWriter {
  public:
   NpyWriter(const OutputMeaning& meaning, std::int64_t samples)
       : shape_(meaning.values.with_front(samples)), values_(static_cast<std::size_t>(meaning.values.count())) {}
 
-  std::string head() override {
-    std::string sizes;
-    for (const std::int64_t size : shape_.sizes()) sizes += (sizes.empty() ? "" : ", ") + std::to_string(size);
-    std::string text = format("{{'descr': '<f4', 'fortran_order': False, 'shape': ({}), }}", sizes);
-    constexpr std::size_t before = 10, alignment = 64;
-    text.resize((before + text.size()) / alignment * alignment + alignment - before, ' ');
-    text.back() = '\n';
-    const auto size = static_cast<std::uint16_t>(text.size());
-    return std::string("\x93NUMPY\x01\x00", 8) + static_cast<char>(size & 255) + static_cast<char>(size >> 8) + text;
-  }
+  std::string head() override { return npy_header("<f4", shape_); }
   std::string sample(const std::string&, const Answers& answers) override {
     const std::vector<float> none(values_, std::numeric_limits<float>::quiet_NaN());
     const std::vector<float>& row = answers.empty() ? none : answers[0];

@@ -94,13 +94,14 @@ void fuse_all(OpList& ops, FirstAsked asked, bool may_hide_nan) {
   }
 }
 
+// Moves relus into the max poolings that read them.
 void move_relus(OpList& ops) {
   for (std::size_t reader = 0; reader < ops.size(); ++reader) {
     if (ops[reader].inputs.size() != 1) continue;
     const auto writer = ops.sole_writer(ops[reader].inputs[0]);
     if (!writer) continue;
-    if (auto moved = move_relu_after_pooling(ops[*writer], ops[reader]))
-      ops.replace(*writer, reader, *std::move(moved));
+    auto moved = move_relu_after_pooling(ops[*writer], ops[reader]);
+    if (moved) ops.replace(*writer, reader, *std::move(moved));
   }
 }
 

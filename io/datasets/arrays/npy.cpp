@@ -216,6 +216,18 @@ struct NpyOptions final : DatasetOptions {
 
 }  // namespace
 
+std::string npy_header(std::string_view type, const Shape& shape) {
+  std::string sizes;
+  for (const std::int64_t size : shape.sizes()) sizes += (sizes.empty() ? "" : ", ") + std::to_string(size);
+  if (shape.rank() == 1) sizes += ",";  // Python's tuple of one number
+  std::string text = format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", type, sizes);
+  constexpr std::size_t before = 10, alignment = 64;
+  text.resize((before + text.size()) / alignment * alignment + alignment - before, ' ');
+  text.back() = '\n';
+  const auto size = static_cast<std::uint16_t>(text.size());
+  return std::string("\x93NUMPY\x01\x00", 8) + static_cast<char>(size & 255) + static_cast<char>(size >> 8) + text;
+}
+
 std::optional<std::size_t> find_name(const std::vector<std::string>& names, const std::string& name) {
   std::optional<std::size_t> other_case;
   int count = 0;

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "io/datasets/arrays/array.h"
@@ -14,6 +15,10 @@ namespace trainctl {
 // Reads an .npy file, which may be compressed with gzip. Throws Error{data} if it is not an .npy file, is in Fortran
 // order, or its elements are neither integers nor floats.
 Array read_npy(const std::string& path);
+
+// The header of an .npy file, version 1.0 of the format, after which the elements follow. `type` is NumPy's name of
+// their type, such as "<f4".
+std::string npy_header(std::string_view type, const Shape& shape);
 
 // Returns the position of `name` in a list of array names. Otherwise, if exactly one name differs from `name` only in
 // case (x is often stored as X), returns the position of that name. Returns nullopt if there is no such name.

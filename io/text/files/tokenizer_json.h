@@ -24,7 +24,7 @@ struct TokenizerJson {
   ~TokenizerJson();
 };
 
-// Parses a file in memory in proportion to its length. Throws Error{data} with the place of a mistake.
+// Parses a file in memory in proportion to its length. Throws Error{data} with the position of a mistake.
 TokenizerJson parse_tokenizer_json(std::string_view text, const std::string& path);
 
 // The tokenizer of a file. Throws Error{data} that names a part that is wrong or not supported.

@@ -28,9 +28,9 @@ bool Vocabulary::add(std::string_view bytes, TokenId id) {
   if (2 * (count_ + 1) > slots_.size()) grow();
   const std::size_t slot = slot_of(bytes);
   if (slots_[slot] != no_token || has(id)) return false;
-  if (static_cast<std::size_t>(id) >= places_.size()) places_.resize(static_cast<std::size_t>(id) + 1);
-  places_[static_cast<std::size_t>(id)] = {static_cast<std::uint32_t>(text_.size()),
-                                           static_cast<std::uint32_t>(bytes.size()), true};
+  if (static_cast<std::size_t>(id) >= entries_.size()) entries_.resize(static_cast<std::size_t>(id) + 1);
+  entries_[static_cast<std::size_t>(id)] = {static_cast<std::uint32_t>(text_.size()),
+                                            static_cast<std::uint32_t>(bytes.size()), true};
   text_ += bytes;
   slots_[slot] = id;
   ++count_;

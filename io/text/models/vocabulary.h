@@ -24,22 +24,22 @@ class Vocabulary {
   // The id of the token with these bytes; no_token if there is none.
   TokenId find(std::string_view bytes) const;
   bool has(TokenId id) const {
-    return id >= 0 && static_cast<std::size_t>(id) < places_.size() && places_[static_cast<std::size_t>(id)].taken;
+    return id >= 0 && static_cast<std::size_t>(id) < entries_.size() && entries_[static_cast<std::size_t>(id)].taken;
   }
   // The bytes of a token that the vocabulary has.
   std::string_view bytes(TokenId id) const {
-    const Place& place = places_[static_cast<std::size_t>(id)];
-    return std::string_view(text_).substr(place.begin, place.size);
+    const Entry& entry = entries_[static_cast<std::size_t>(id)];
+    return std::string_view(text_).substr(entry.begin, entry.size);
   }
   // The largest id plus one.
-  TokenId size() const { return static_cast<TokenId>(places_.size()); }
+  TokenId size() const { return static_cast<TokenId>(entries_.size()); }
   // The number of tokens.
   std::size_t count() const { return count_; }
   // The bytes of the longest token.
   std::size_t longest() const { return longest_; }
 
  private:
-  struct Place {
+  struct Entry {
     std::uint32_t begin = 0, size = 0;
     bool taken = false;
   };
@@ -48,7 +48,7 @@ class Vocabulary {
   void grow();
 
   std::string text_;            // the bytes of all tokens
-  std::vector<Place> places_;   // by id
+  std::vector<Entry> entries_;  // by id
   std::vector<TokenId> slots_;  // open addressing; the size is a power of two
   std::size_t count_ = 0, longest_ = 0;
 };

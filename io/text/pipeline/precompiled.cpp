@@ -70,16 +70,16 @@ class PrecompiledNormalizer final : public Normalizer {
 
   // Appends the replacement of the shortest beginning of `text` that the map has; false if it has none.
   bool replace(std::string_view text, std::string& out) const {
-    std::size_t place = TrieUnit{units_[0]}.offset();
+    std::size_t node = TrieUnit{units_[0]}.offset();
     for (const char c : text) {
       const auto byte = static_cast<unsigned char>(c);
-      place ^= byte;
-      if (byte == 0 || place >= units_.size()) return false;
-      const TrieUnit unit{units_[place]};
+      node ^= byte;
+      if (byte == 0 || node >= units_.size()) return false;
+      const TrieUnit unit{units_[node]};
       if (unit.label() != byte) return false;
-      place ^= unit.offset();
+      node ^= unit.offset();
       if (!unit.has_leaf()) continue;
-      const std::size_t begin = place < units_.size() ? TrieUnit{units_[place]}.value() : texts_.size();
+      const std::size_t begin = node < units_.size() ? TrieUnit{units_[node]}.value() : texts_.size();
       if (begin >= texts_.size()) return false;
       out.append(texts_, begin, texts_.find('\0', begin) - begin);
       return true;

@@ -23,14 +23,7 @@ class PatternStep final : public SplitStep {
 
   void split(Pieces& pieces) const override {
     replace_pieces(pieces, [this](std::string_view piece, std::vector<std::string_view>& out) {
-      const char* ends[64];
-      const char *begin = piece.data(), *end = begin + piece.size();
-      while (begin < end) {
-        const std::size_t count = splitter_->cut(begin, end, ends, std::size(ends));
-        for (std::size_t i = 0; i < count; begin = ends[i++]) {
-          out.emplace_back(begin, static_cast<std::size_t>(ends[i] - begin));
-        }
-      }
+      each_piece(*splitter_, piece, [&out](std::string_view part) { out.push_back(part); });
     });
   }
 

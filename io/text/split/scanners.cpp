@@ -1,5 +1,5 @@
-// Scanners of the known patterns: each one finds the end of the piece that begins at a place, without a table of
-// states.
+// Scanners of the known patterns: each one finds the end of the piece that begins at a position, without a table
+// of states.
 #include <type_traits>
 
 #include "io/text/split/character.h"

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -17,6 +18,19 @@ class Splitter {
   // text ends at `end`; the piece after the last end written begins there.
   virtual std::size_t cut(const char* begin, const char* end, const char** ends, std::size_t limit) const = 0;
 };
+
+// Calls found(piece) for each piece of a text.
+template <class Found>
+void each_piece(const Splitter& splitter, std::string_view text, const Found& found) {
+  const char* ends[64];
+  const char *begin = text.data(), *end = begin + text.size();
+  while (begin < end) {
+    const std::size_t count = splitter.cut(begin, end, ends, std::size(ends));
+    for (std::size_t i = 0; i < count; begin = ends[i++]) {
+      found(std::string_view(begin, static_cast<std::size_t>(ends[i] - begin)));
+    }
+  }
+}
 
 // The patterns for which a scanner is written; all other patterns are compiled by PCRE2 (regex.h).
 enum class Pattern {

@@ -59,7 +59,8 @@ class BpeTrainer {
     std::vector<TokenId> symbols;
     std::int64_t count = 0;
   };
-  using Places = std::map<SymbolPair, std::vector<std::uint32_t>>;
+  // The words in which pairs occur, by their numbers.
+  using Occurrences = std::map<SymbolPair, std::vector<std::uint32_t>>;
 
   TokenId id_of(const std::string& token) {
     const auto [at, added] = ids_.emplace(token, static_cast<TokenId>(tokens_.size()));
@@ -94,33 +95,33 @@ class BpeTrainer {
     }
   }
 
-  static void add_place(Places& places, const SymbolPair& pair, std::uint32_t word) {
-    std::vector<std::uint32_t>& words = places[pair];
+  static void add_occurrence(Occurrences& found, const SymbolPair& pair, std::uint32_t word) {
+    std::vector<std::uint32_t>& words = found[pair];
     if (words.empty() || words.back() != word) words.push_back(word);
   }
 
   void count_pairs() {
-    Places places;
+    Occurrences found;
     for (std::uint32_t i = 0; i < words_.size(); ++i) {
       const std::vector<TokenId>& symbols = words_[i].symbols;
       for (std::size_t at = 0; at + 1 < symbols.size(); ++at) {
         const SymbolPair pair(symbols[at], symbols[at + 1]);
         counts_[pair] += words_[i].count;
-        add_place(places, pair, i);
+        add_occurrence(found, pair, i);
       }
     }
-    push(places);
+    push(found);
   }
 
-  void push(Places& places) {
-    for (auto& [pair, words] : places) {
+  void push(Occurrences& found) {
+    for (auto& [pair, words] : found) {
       const std::int64_t count = counts_[pair];
       if (count > 0) heap_.push({count, pair, std::move(words)});
     }
   }
 
   // Merges the pair within a word, and counts the pairs with its neighbours.
-  void merge_word(std::uint32_t index, const SymbolPair& pair, TokenId merged, Places& places) {
+  void merge_word(std::uint32_t index, const SymbolPair& pair, TokenId merged, Occurrences& found) {
     Word& word = words_[index];
     std::vector<TokenId>& symbols = word.symbols;
     std::size_t to = 0;
@@ -132,13 +133,13 @@ class BpeTrainer {
       if (to > 0) {
         counts_[{symbols[to - 1], pair.first}] -= word.count;
         counts_[{symbols[to - 1], merged}] += word.count;
-        add_place(places, {symbols[to - 1], merged}, index);
+        add_occurrence(found, {symbols[to - 1], merged}, index);
       }
       ++from;
       if (from + 1 < symbols.size()) {
         counts_[{pair.second, symbols[from + 1]}] -= word.count;
         counts_[{merged, symbols[from + 1]}] += word.count;
-        add_place(places, {merged, symbols[from + 1]}, index);
+        add_occurrence(found, {merged, symbols[from + 1]}, index);
       }
       symbols[to++] = merged;
     }
@@ -161,9 +162,9 @@ class BpeTrainer {
       if (right.starts_with(options_.continuing_prefix)) right.erase(0, options_.continuing_prefix.size());
       const TokenId merged = id_of(tokens_[static_cast<std::size_t>(top.pair.first)] + right);
       ranks_[top.pair] = rank++;
-      Places places;
-      for (const std::uint32_t word : top.words) merge_word(word, top.pair, merged, places);
-      push(places);
+      Occurrences found;
+      for (const std::uint32_t word : top.words) merge_word(word, top.pair, merged, found);
+      push(found);
     }
   }
 

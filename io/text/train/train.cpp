@@ -17,14 +17,7 @@ namespace {
 LineWords byte_level_words(Pattern pattern) {
   std::shared_ptr<const Splitter> splitter = make_splitter(pattern);
   return [splitter](std::string_view line, const std::function<void(std::string_view)>& found) {
-    const char* ends[64];
-    const char *begin = line.data(), *end = begin + line.size();
-    while (begin < end) {
-      const std::size_t count = splitter->cut(begin, end, ends, std::size(ends));
-      for (std::size_t i = 0; i < count; begin = ends[i++]) {
-        found({begin, static_cast<std::size_t>(ends[i] - begin)});
-      }
-    }
+    each_piece(*splitter, line, found);
   };
 }
 
