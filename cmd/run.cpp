@@ -16,6 +16,7 @@
 #include "parallel/launch/ranks/run_rank.h"
 #include "parallel/launch/ranks/stop.h"
 #include "parallel/launch/start_ranks.h"
+#include "run/job/prepared_data.h"
 #include "run/run_spec.h"
 #include "run/training/training.h"
 
@@ -49,6 +50,7 @@ int run(RunOptions& options) {
   if (const auto tasks = tf_config_for(spec.cluster, options.launch, variables); tasks && !tasks->is_chief()) {
     return serve_as_agent(*tasks, secret_for(*tasks, variables), spec.cluster.deadline());
   }
+  prepare_data_with_progress(spec.data);
   if (const std::optional<int> code =
           supervise_ranks(spec.cluster, options.launch, launched_config(options.common), situation, {true, json}))
     return *code;

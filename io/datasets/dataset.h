@@ -28,11 +28,12 @@ struct DatasetInfo {
   // Shape of one target: scalar for a class number, [P...] for class numbers of positions, or the shape of its values.
   Shape target;
   Shape weight;  // shape of a sample's weights: scalar, or [P...] for the weights of its positions
-  std::vector<std::string> class_names;    // may be empty
-  std::string fingerprint;                 // hash of the samples; equal for a copy of the data
-  std::string warning;                     // text about data that is not read; may be empty
-  bool masks = false;                      // samples are masks: bytes [height, width, 1] of class numbers
-  double scale = 1, offset = 0;            // a stored value v means scale * v + offset
+  std::vector<std::string> class_names;  // may be empty
+  std::string fingerprint;               // hash of the samples; equal for a copy of the data
+  std::string warning;                   // text about data that is not read; may be empty
+  bool ignores_positions = false;        // weights are a mask: positions of weight 0 do not exist for loss and metrics
+  bool masks = false;                    // samples are masks: bytes [height, width, 1] of class numbers
+  double scale = 1, offset = 0;          // a stored value v means scale * v + offset
   std::shared_ptr<const TableInfo> table;  // csv: the columns of the training split, which all splits use
 };
 
@@ -116,7 +117,8 @@ struct DeclaredInfo {
   // Returns the numbers of the samples that are used for training if the config splits off a validation split; empty:
   // all samples are. Statistics of a data set are computed on these samples only.
   std::function<std::vector<std::int64_t>(const Dataset&)> trained_on;
-  bool target_is_input = false;  // the network reproduces its input: targets may be missing
+  bool target_is_input = false;   // the network reproduces its input: targets may be missing
+  std::string cache_folder = {};  // for files that are made once; empty: the default folder
 
   // The number of classes, if it is known; all labels must be below it.
   std::optional<std::int64_t> known_classes() const {

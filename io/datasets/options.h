@@ -20,6 +20,8 @@ enum class SplitKind { training, validation, test };
 // The offset between the training, validation and test samples of a synthetic data set.
 inline constexpr std::int64_t max_synthetic_samples = std::int64_t{1} << 40;
 
+struct Preparation;
+
 // The location of one piece of a split's samples. Each kind of data set reads some of these keys.
 struct DataLocation {
   Path path;
@@ -79,6 +81,13 @@ struct DatasetOptions : Options, DataLocations {
   // Opens one piece of a split at its location `where`. `seed` is the run's seed. Throws Error{data}.
   virtual std::shared_ptr<const Dataset> open(const DataLocation& where, SplitKind split, const DeclaredInfo& declared,
                                               std::uint64_t seed) const = 0;
+  // Makes the files in the user's cache that open() needs for a piece, if they are missing. Called before ranks are
+  // started, since it may take longer than ranks wait for each other. open() makes missing files, too.
+  virtual void prepare(const DataLocation&, const Preparation&) const {}
+  // The shape of a sample, if the options alone determine it.
+  virtual std::optional<Shape> known_shape() const { return std::nullopt; }
+  // Whether each position of a sample of tokens has a target and a weight.
+  virtual bool predicts_positions() const { return false; }
   // Whether open_group() supports models with several inputs or outputs.
   virtual bool holds_several() const { return false; }
   // Whether targets are masks of the images, with a class for each pixel, and whether each pixel then has a weight.
@@ -120,6 +129,7 @@ Section csv_choice();
 Section cifar10_choice();
 Section tfrecord_choice();
 Section webdataset_choice();
+Section text_choice();
 Section synthetic_choice();
 const ChoiceTable& dataset_choices();
 

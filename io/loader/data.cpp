@@ -1,14 +1,14 @@
 // Opens the data of a run: computes the info that a model needs, and makes the transforms and the sources of batches.
 #include "io/loader/data.h"
 
-#include <sched.h>
-
 #include <algorithm>
 
 #include "core/base/checked.h"
 #include "core/base/format.h"
 #include "core/base/hash.h"
 #include "core/metrics/targets.h"
+#include "io/datasets/preparation.h"
+#include "io/datasets/usable_cores.h"
 #include "io/loader/batches/buffer.h"
 #include "io/loader/batches/loader.h"
 #include "io/loader/inputs/input_plan.h"
@@ -20,11 +20,6 @@
 
 namespace trainctl {
 namespace {
-
-int usable_cores() {
-  cpu_set_t set;
-  return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-}
 
 // Measures the training split for `normalize: measured`, and records the results.
 class TrainingStatistics final : public StatisticsSource {
@@ -249,6 +244,17 @@ static bool declares_all(const DataOptions& options, const DataUse& use) {
          });
 }
 
+void prepare_data(const DataOptions& options, const std::function<void(std::int64_t, std::int64_t)>& progress) {
+  const auto& dataset = options.dataset.as<DatasetOptions>();
+  const Preparation preparation{options.cache_path.text, progress};
+  const auto prepare = [&](const DataLocations& where) {
+    for (const DataLocation& piece : where.pieces()) dataset.prepare(piece, preparation);
+  };
+  prepare(dataset);
+  if (options.validation && !options.validation->split) prepare(*options.validation);
+  if (options.test) prepare(*options.test);
+}
+
 DataInfo describe(const DataOptions& options, std::uint64_t seed, const DataUse& use) {
   const bool synthetic = options.dataset.name == "synthetic";
   if (!declares_all(options, use) || synthetic) return Data(options, seed, use, Data::Measure::no).info();
@@ -259,7 +265,7 @@ DataInfo describe(const DataOptions& options, std::uint64_t seed, const DataUse&
   info.targets.clear();
   for (const DataUse::Input& input : use.inputs) {
     info.inputs.push_back({input.name, *declared_shape(options, input.name), {}});
-    if (input.tokens > 0) info.inputs.back().format.dtype = DType::int32;
+    if (input.tokens > 0 || dataset.known_shape()) info.inputs.back().format.dtype = DType::int32;
   }
   for (const DataUse::Target& target : use.targets) {
     const LabelMode mode = options.label_mode.of(target.name);
@@ -271,6 +277,10 @@ DataInfo describe(const DataOptions& options, std::uint64_t seed, const DataUse&
     check_label_mode(options, mode, added.classes);
     // The number of values in a target is unknown before the array is read.
     if (added.classes == 0 || (target.class_numbers && options.dataset.name == "npy")) added.shape = {0};
+    if (dataset.predicts_positions()) {
+      added.shape = info.weight = info.inputs[0].sample;
+      info.is_masked = true;
+    }
     if (dataset.holds_masks() && info.inputs[0].sample.rank() == 3) {
       added.shape = {info.inputs[0].sample[0], info.inputs[0].sample[1]};
       info.is_masked = dataset.weighs_pixels();

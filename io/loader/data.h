@@ -78,6 +78,12 @@ class Data {
 std::int64_t batch_bytes(const DataOptions& options, const DataInfo& info, std::int64_t batch_size,
                          const BatchDivision& division, const std::vector<TargetEncoding>& encodings);
 
+// Makes the files that opening the data needs and the user's cache does not hold, such as the token files of texts.
+// Called before ranks are started, since it may take longer than ranks wait for each other. `progress` is told the
+// number of bytes done and their total for each file that is made. Throws the errors of Data().
+void prepare_data(const DataOptions& options,
+                  const std::function<void(std::int64_t done, std::int64_t total)>& progress = {});
+
 // Returns the info of the data for a model. If the config sets the shapes and classes, files are not read: the numbers
 // of samples are then 0, and the shape of targets that are values is [0]. Otherwise opens the data and throws the
 // errors of Data().

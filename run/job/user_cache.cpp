@@ -10,7 +10,7 @@
 #include "core/base/hash.h"
 #include "core/base/log.h"
 #include "io/checkpoint/atomic_file.h"
-#include "io/loader/cache/cache.h"
+#include "io/datasets/cache_folder.h"
 
 namespace trainctl {
 namespace {

@@ -43,7 +43,4 @@ std::unique_ptr<SampleCache> disk_cache(const std::string& folder, const std::st
 // Throws the error of disk_cache() if there is no space for the rows, and writes nothing.
 void check_disk_cache(const std::string& folder, const std::string& key, std::int64_t used, std::int64_t row_bytes);
 
-// The default folder of caches, in $XDG_CACHE_HOME or ~/.cache; "" if neither XDG_CACHE_HOME nor HOME is set.
-std::string default_cache_folder();
-
 }  // namespace trainctl

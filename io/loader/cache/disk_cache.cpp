@@ -7,7 +7,6 @@
 
 #include <atomic>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <system_error>
@@ -172,13 +171,6 @@ std::unique_ptr<SampleCache> disk_cache(const std::string& folder, const std::st
 
 void check_disk_cache(const std::string& folder, const std::string& key, std::int64_t used, std::int64_t row_bytes) {
   check_space(path_of(folder, sha256(key.data(), key.size())), used, row_bytes);
-}
-
-std::string default_cache_folder() {
-  const char* cache = std::getenv("XDG_CACHE_HOME");
-  if (cache != nullptr && *cache != 0) return std::string(cache) + "/trainctl";
-  const char* home = std::getenv("HOME");
-  return home != nullptr && *home != 0 ? std::string(home) + "/.cache/trainctl" : "";
 }
 
 }  // namespace trainctl

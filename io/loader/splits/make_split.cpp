@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/base/format.h"
+#include "io/datasets/cache_folder.h"
 #include "io/datasets/images/mask_codec.h"
 #include "io/loader/inputs/input_plan.h"
 #include "io/loader/options.h"

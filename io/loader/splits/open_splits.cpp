@@ -47,6 +47,7 @@ DatasetGroup open_training(const DataOptions& options, std::uint64_t seed, const
     declared.targets.push_back(
         {{}, declared_classes(options, target.name), nullptr, {target.values, target.class_numbers, 0}, skips});
     declared.targets.back().target_is_input = options.target_is_input();
+    declared.targets.back().cache_folder = options.cache_path.text;
     if (!options.validation || !options.validation->split) continue;
     declared.targets.back().trained_on = [&](const Dataset& dataset) {
       const Subset training =
@@ -73,6 +74,7 @@ DatasetGroup open_held_out(const DataOptions& options, const DataLocations& wher
     const DatasetInfo& info = training.targets[i]->info();
     declared.targets.push_back({{}, {}, &info, {.class_numbers = use.targets[i].class_numbers}, skips});
     declared.targets.back().target_is_input = options.target_is_input();
+    declared.targets.back().cache_folder = options.cache_path.text;
   }
   return with_utf8_names(where, dataset_of(options).open_pieces(where.pieces(), split, declared, seed));
 }
@@ -81,7 +83,7 @@ DatasetGroup open_held_out(const DataOptions& options, const DataLocations& wher
 
 std::optional<Shape> declared_shape(const DataOptions& options, const std::string& input) {
   const auto* shape = options.shape ? options.shape->find(input) : nullptr;
-  return shape ? std::optional(Shape(*shape)) : std::nullopt;
+  return shape ? std::optional(Shape(*shape)) : dataset_of(options).known_shape();
 }
 
 std::optional<std::int64_t> declared_classes(const DataOptions& options, const std::string& output) {

@@ -84,8 +84,11 @@ class DataSplit {
   // The shape of one sample's weights: scalar, or the shape of its positions.
   Shape weight_shape() const;
   std::int64_t weight_count() const { return weight_shape().count(); }
-  // Whether the weights are a mask that leaves out pixels without a class.
-  bool is_masked() const { return !targets_.empty() && targets_[0].mask && weight_shape().rank() > 0; }
+  // Whether the weights are a mask that leaves out pixels without a class, or positions without a target.
+  bool is_masked() const {
+    if (targets_.empty()) return false;
+    return targets_[0].dataset->info().ignores_positions || (targets_[0].mask && weight_shape().rank() > 0);
+  }
   // The bytes of all samples in a cache.
   std::int64_t cached_bytes() const { return checked_multiply(subset_.size(), row_bytes_); }
 

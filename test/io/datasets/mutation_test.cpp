@@ -1,5 +1,6 @@
 // Seeded fuzz tests: files of every format with bytes changed, cut out, repeated and cut off. Each file is read, or
 // refused with a data error that names it. TRAINCTL_MUTATIONS sets the number of mutations of each file.
+#include <filesystem>
 #include <limits>
 
 #include "io/loader/data.h"
@@ -12,10 +13,15 @@
 namespace trainctl::test::mutation_test {
 namespace {
 
+// Whether the data has a class for each position.
+bool contains_tokens(const std::string& yaml) { return yaml.find("dataset: text,") != std::string::npos; }
+
 // True if the data is read, false if it is refused with an error that names `file`; any other error fails the test.
 bool is_read(const std::string& yaml, const std::string& file) {
+  DataUse use;
+  use.targets[0].class_numbers = contains_tokens(yaml);
   try {
-    const Data data(data_options(yaml), 1);
+    const Data data(data_options(yaml), 1, use);
     const auto source = data.training(4, {}, {1, 0, 0});
     for (int i = 0; i < 4 && !source->next().last_of_epoch; ++i) {
     }
@@ -169,6 +175,47 @@ TEST_CASE("mutated files: WebDataset's archives are read or refused") {
   }
   const std::string file = folder / "a.tar";
   campaign(archive + tar_end(), file, format("{{dataset: webdataset, path: {}, workers: 0}}", file), file);
+}
+
+TEST_CASE("mutated files: lines of JSON, tables of texts and token files with an index are read or refused") {
+  const TempFolder folder;
+  const auto config = [&](const std::string& file, const std::string& more) {
+    return format("{{dataset: text, path: {}, cache_path: {}/cache, positions: 4, workers: 0{}}}", folder / file,
+                  folder.text(), more);
+  };
+  campaign("{\"text\": \"caf\\u00e9 \\\"x\\\"\", \"id\": [1, 2.5e3]}\n\n{\"id\": null, \"text\": \"second\"}\r\n",
+           folder / "t.jsonl", config("t.jsonl", ""), folder / "t.jsonl");
+  campaign("id,text\n1,\"one \"\"two\"\"\nthree\"\n2,four\n", folder / "t.csv", config("t.csv", ""), folder / "t.csv");
+  std::vector<std::uint16_t> ids(40);
+  for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<std::uint16_t>(i * 7 % 50);
+  const std::string index = std::string("MMIDIDX\0\0", 9) + little(1, 8) + little(8, 1) + little(2, 8) + little(3, 8) +
+                            raw(std::vector<std::int32_t>{15, 25}) + raw(std::vector<std::int64_t>{0, 30}) +
+                            raw(std::vector<std::int64_t>{0, 1, 2});
+  write_file(folder / "t.bin", raw(ids));
+  campaign(index, folder / "t.idx", config("t.bin", ", classes: 50, packing: false"), folder / "t.");
+  write_file(folder / "t.idx", index);
+  campaign(raw(ids), folder / "t.bin", config("t.bin", ", classes: 50"), folder / "t.bin");
+}
+
+TEST_CASE("mutated files: token files of the cache are read or made again") {
+  const TempFolder folder;
+  const std::string yaml = format("{{dataset: text, path: {}/t.txt, cache_path: {}/cache, positions: 4, workers: 0}}",
+                                  folder.text(), folder.text());
+  std::string text = random_bytes(300, 7);
+  for (char& byte : text) byte = static_cast<char>(byte | 1);
+  write_file(folder / "t.txt", text);
+  REQUIRE(is_read(yaml, ""));
+  std::string path;
+  for (const auto& entry : std::filesystem::directory_iterator(folder / "cache")) {
+    if (entry.path().filename().string().starts_with("tokens-")) path = entry.path().string();
+  }
+  const std::string whole = read_whole(path);
+  std::mt19937 random(23);
+  for (int i = 0; i < mutations(); ++i) {
+    write_file(path, mutated(whole, random));
+    INFO("mutation " << i);
+    is_read(yaml, folder.text());
+  }
 }
 
 TEST_CASE("mutated files: masks are read or refused") {

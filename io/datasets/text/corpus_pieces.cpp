@@ -1,0 +1,186 @@
+// Cuts files of text into pieces.
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "core/base/files.h"
+#include "core/base/format.h"
+#include "core/base/json_parse.h"
+#include "io/datasets/dataset.h"
+#include "io/datasets/tables/csv_header.h"
+#include "io/datasets/tables/csv_lines.h"
+#include "io/datasets/text/corpus.h"
+
+namespace trainctl {
+namespace {
+
+constexpr std::size_t piece_bytes = 1 << 20;
+constexpr std::size_t excerpt_bytes = 256;  // on each side of a place where a text may be cut
+constexpr int tried_cuts = 8;
+
+bool continues_character(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) == 0x80; }
+
+// The texts at both sides of a place, from the first to the last whole character.
+std::pair<std::string_view, std::string_view> excerpts(std::string_view text, std::size_t place) {
+  std::size_t begin = place > excerpt_bytes ? place - excerpt_bytes : 0;
+  std::size_t end = std::min(text.size(), place + excerpt_bytes);
+  while (begin < place && continues_character(text[begin])) ++begin;
+  while (end > place && end < text.size() && continues_character(text[end])) --end;
+  return {text.substr(begin, place - begin), text.substr(place, end - place)};
+}
+
+// The last place in a text where it may be cut: after a line end, where another line follows.
+std::optional<std::size_t> last_cut(std::string_view text, const CutTest& may_cut) {
+  std::size_t place = text.size() - std::min(text.size(), excerpt_bytes);
+  for (int i = 0; i < tried_cuts; ++i) {
+    place = place == 0 ? std::string_view::npos : text.rfind('\n', place - 1);
+    if (place == std::string_view::npos) return std::nullopt;
+    const auto [before, after] = excerpts(text, place + 1);
+    if (may_cut(before, after)) return place + 1;
+  }
+  return std::nullopt;
+}
+
+std::size_t corpus_column(const std::vector<std::string>& names, const std::string& column, const char* key,
+                          const std::string& path) {
+  const auto found = std::find(names.begin(), names.end(), column);
+  if (found == names.end()) {
+    std::string all;
+    for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
+    data_error(path, format("has no column '{}'; its columns are: {}", column, all), format("set `{}`", key));
+  }
+  return static_cast<std::size_t>(found - names.begin());
+}
+
+// The value of a key in a line of JSON. A class may also be a whole number or a truth value.
+std::string value_of_json(const Json& json, const std::string& key, const char* option, bool is_class,
+                          const SourceLocation& location) {
+  const std::string remedy = format("set `{}`", option);
+  const auto found = json.find(key);
+  if (found == json.end()) {
+    std::string keys;
+    for (const auto& [name, value] : json.items()) keys += (keys.empty() ? "" : ", ") + name;
+    throw Error(ErrorKind::data, location, format("the object has no key '{}'; its keys are: {}", key, keys), remedy);
+  }
+  if (found->is_string()) return found->get<std::string>();
+  if (is_class && (found->is_number_integer() || found->is_boolean())) return found->dump();
+  throw Error(ErrorKind::data, location,
+              format("the value of '{}' is not a text{}", key, is_class ? " or a whole number" : ""), remedy);
+}
+
+CorpusRow row_of_json(std::string_view line, const CorpusFormat& format, const SourceLocation& location) {
+  Json json;
+  try {
+    json = parse_json(line, location);
+  } catch (const Json::exception&) {
+    json = nullptr;
+  }
+  if (!json.is_object()) {
+    throw Error(ErrorKind::data, location, "the line is not an object of JSON",
+                "each line of a .jsonl file must be an object such as {\"text\": \"...\"}");
+  }
+  CorpusRow row;
+  row.text = value_of_json(json, format.text_column, "text_column", false, location);
+  if (format.class_column.empty()) return row;
+  row.class_name = value_of_json(json, format.class_column, "class_column", true, location);
+  return row;
+}
+
+}  // namespace
+
+// The file that is being read: text from a position on, or rows.
+struct CorpusPieces::OpenFile {
+  explicit OpenFile(const CorpusFile& of) : file(of.path, data_role) {}
+
+  InputFile file;
+  std::int64_t at = 0, line = 1;
+  std::unique_ptr<CsvLines> rows;
+  std::size_t columns = 0, text = 0, class_name = 0;  // of a table: how many there are, and those that are read
+};
+
+CorpusPieces::CorpusPieces(const Corpus& corpus, const CorpusFormat& format, CutTest may_cut)
+    : corpus_(corpus), format_(format), may_cut_(std::move(may_cut)) {}
+
+CorpusPieces::~CorpusPieces() = default;
+
+bool CorpusPieces::next(CorpusPiece& piece) {
+  for (; file_ < corpus_.files.size(); ++file_, open_.reset()) {
+    const CorpusFile& file = corpus_.files[file_];
+    if (!open_) {
+      open_ = std::make_unique<OpenFile>(file);
+      if (file.kind == CorpusFileKind::table) {
+        const std::vector<std::string> names = column_names(file.path, {.header = {true}});
+        open_->columns = names.size();
+        open_->text = corpus_column(names, format_.text_column, "text_column", file.path);
+        if (!format_.class_column.empty()) {
+          open_->class_name = corpus_column(names, format_.class_column, "class_column", file.path);
+        }
+        open_->rows = std::make_unique<CsvLines>(file.path, ',');
+        std::vector<std::string_view> header;
+        open_->rows->next(header);
+      }
+    }
+    piece = CorpusPiece{&file};
+    file.kind == CorpusFileKind::table ? next_rows(piece) : next_text(piece);
+    if (!piece.content.empty() || !piece.rows.empty()) return true;
+  }
+  return false;
+}
+
+void CorpusPieces::next_text(CorpusPiece& piece) {
+  OpenFile& open = *open_;
+  const bool lines = piece.file->kind == CorpusFileKind::json_lines;
+  std::string& text = piece.content;
+  piece.offset = open.at;
+  piece.line = open.line;
+  while (open.at < open.file.size()) {
+    const std::size_t before = text.size();
+    text.resize(before + piece_bytes);
+    text.resize(before + static_cast<std::size_t>(open.file.read_some(open.at, text.data() + before, piece_bytes)));
+    if (text.size() == before) break;  // the file has become shorter
+    open.at += static_cast<std::int64_t>(text.size() - before);
+    if (open.at >= open.file.size()) break;
+    const std::optional<std::size_t> cut = lines ? std::optional(text.rfind('\n') + 1) : last_cut(text, may_cut_);
+    if (!cut || *cut == 0) continue;
+    open.at -= static_cast<std::int64_t>(text.size() - *cut);
+    text.resize(*cut);
+    piece.ends_document = lines;
+    break;
+  }
+  if (lines) open.line += std::count(text.begin(), text.end(), '\n');
+}
+
+void CorpusPieces::next_rows(CorpusPiece& piece) {
+  std::vector<std::string_view> fields;
+  for (std::size_t bytes = 0; bytes < piece_bytes && open_->rows->next(fields);) {
+    if (fields.size() != open_->columns) {
+      data_error(piece.file->path,
+                 format("line {} has {} fields, not {}", open_->rows->place().line, fields.size(), open_->columns),
+                 "quote fields that hold commas");
+    }
+    CorpusRow& row = piece.rows.emplace_back();
+    row.text = fields[open_->text];
+    if (!format_.class_column.empty()) row.class_name = fields[open_->class_name];
+    row.line = open_->rows->place().line;
+    bytes += row.text.size();
+  }
+}
+
+void for_each_text(const CorpusPiece& piece, const CorpusFormat& format,
+                   const std::function<void(const CorpusText& text)>& visit) {
+  if (piece.file->kind == CorpusFileKind::plain) return visit({piece.content, {}});
+  for (const CorpusRow& row : piece.rows) visit({row.text, row.class_name, row.line});
+  const std::string_view text = piece.content;
+  std::int64_t line = piece.line;
+  for (std::size_t at = 0; at < text.size(); ++line) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    const std::string_view found = text.substr(at, end - at);
+    if (found.find_first_not_of(" \t\r") != std::string_view::npos) {
+      const CorpusRow row = row_of_json(found, format, {piece.file->path, static_cast<int>(line), 0});
+      visit({row.text, row.class_name, line});
+    }
+    at = end + 1;
+  }
+}
+
+}  // namespace trainctl

@@ -1,0 +1,78 @@
+// Opens tokenizers by path, and finds their special tokens by the usual names.
+#include "io/datasets/text/text_tokenizer.h"
+
+#include <algorithm>
+#include <initializer_list>
+
+#include "core/base/files.h"
+#include "core/base/format.h"
+#include "core/base/hash.h"
+#include "io/datasets/dataset.h"
+#include "io/text/load.h"
+
+namespace trainctl {
+namespace {
+
+constexpr FileRole tokenizer_role{ErrorKind::data,
+                                  "give the path of a tokenizer.json, a rank file of tiktoken or a model of "
+                                  "SentencePiece, or the word bytes"};
+
+std::string tokenizer_file_in(const std::string& folder) {
+  for (const char* name : {"tokenizer.json", "tokenizer.model", "spiece.model"}) {
+    if (exists(folder + "/" + name)) return folder + "/" + name;
+  }
+  std::string found;
+  for (const FolderEntry& entry : list_folder(folder, tokenizer_role)) {
+    if (!entry.name.ends_with(".tiktoken")) continue;
+    if (!found.empty()) data_error(folder, "holds several .tiktoken files", "give the path of one of them");
+    found = folder + "/" + entry.name;
+  }
+  if (found.empty()) {
+    data_error(folder, "holds no tokenizer: neither tokenizer.json, tokenizer.model, spiece.model nor a .tiktoken file",
+               std::string(tokenizer_role.if_missing));
+  }
+  return found;
+}
+
+// The first special token that has one of the names, in the order of the names.
+std::optional<TokenId> special_token(const Tokenizer& tokenizer, std::initializer_list<std::string_view> names) {
+  const auto& special = tokenizer.special_tokens();
+  for (const std::string_view name : names) {
+    const auto found =
+        std::find_if(special.begin(), special.end(), [name](const SpecialToken& token) { return token.text == name; });
+    if (found != special.end()) return found->id;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+TextTokenizer open_tokenizer(const TokenizerName& name) {
+  if (std::holds_alternative<NamedTokenizer>(name)) return {load_tokenizer("bytes"), "bytes", "bytes"};
+  std::string path = std::get<Path>(name).text;
+  if (is_folder(path, tokenizer_role)) path = tokenizer_file_in(path);
+  const std::string content = read_file(path, largest_tokenizer_file, tokenizer_role);
+  return {read_tokenizer(content, path), path, sha256(content.data(), content.size())};
+}
+
+std::optional<TokenId> end_token_of(const TextTokenizer& tokenizer, const std::string& option) {
+  if (option == "none") return std::nullopt;
+  const Tokenizer& of = *tokenizer.tokenizer;
+  if (option == "auto") {
+    return special_token(of, {"<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "<|eos|>", "<|im_end|>", "[SEP]"});
+  }
+  if (const auto found = special_token(of, {option})) return found;
+  std::string all;
+  constexpr std::size_t shown = 12;
+  const auto& special = of.special_tokens();
+  for (std::size_t i = 0; i < std::min(shown, special.size()); ++i) all += (i > 0 ? ", " : "") + special[i].text;
+  throw Error(ErrorKind::config, format("{} has no special token '{}'", tokenizer.path, option),
+              all.empty() ? "it has none at all: set `end_token: none`"
+                          : format("its special tokens are: {}{}", all, special.size() > shown ? ", ..." : ""));
+}
+
+TokenId padding_token_of(const Tokenizer& tokenizer) {
+  return special_token(tokenizer, {"[PAD]", "<pad>", "<|pad|>"}).value_or(0);
+}
+
+}  // namespace trainctl

@@ -1,0 +1,40 @@
+// The tokenizer of a data set: its file, and the token that ends a document.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/spec/values.h"
+#include "io/text/tokenizer.h"
+
+namespace trainctl {
+
+enum class NamedTokenizer { bytes };
+template <>
+struct EnumNames<NamedTokenizer> {
+  static constexpr EnumName<NamedTokenizer> names[] = {{NamedTokenizer::bytes, "bytes"}};
+};
+
+// The word bytes, or the path of a tokenizer's file or of a folder with such a file.
+using TokenizerName = std::variant<NamedTokenizer, Path>;
+
+struct TextTokenizer {
+  std::shared_ptr<const Tokenizer> tokenizer;
+  std::string path;  // for messages
+  std::string hash;  // of the tokenizer's file, as text
+};
+
+// Opens a tokenizer. In a folder it is tokenizer.json, tokenizer.model, spiece.model or the only .tiktoken file.
+// Throws Error{data} if the file is missing, damaged or of an unknown kind.
+TextTokenizer open_tokenizer(const TokenizerName& name);
+
+// The id of the token with which documents end. `option` is `auto` (the vocabulary's token of this purpose, if it has
+// one of the usual names), `none`, or the text of a special token. Throws Error{config} if there is no such token.
+std::optional<TokenId> end_token_of(const TextTokenizer& tokenizer, const std::string& option);
+
+// The id that fills a sample after its text: that of the vocabulary's special token for it, or 0.
+TokenId padding_token_of(const Tokenizer& tokenizer);
+
+}  // namespace trainctl

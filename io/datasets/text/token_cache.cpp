@@ -1,0 +1,176 @@
+// Tokenizes a corpus on all cores into a file of the cache.
+#include "io/datasets/text/token_cache.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "core/base/files.h"
+#include "core/base/format.h"
+#include "core/base/hash.h"
+#include "core/base/log.h"
+#include "core/base/utf8.h"
+#include "io/checkpoint/atomic_file.h"
+#include "io/datasets/cache_folder.h"
+#include "io/datasets/preparation.h"
+#include "io/datasets/text/cache_lock.h"
+#include "io/datasets/text/corpus_hash.h"
+#include "io/datasets/text/ordered_work.h"
+#include "io/datasets/text/token_file.h"
+#include "io/datasets/usable_cores.h"
+
+namespace trainctl {
+namespace {
+
+// The ids of a piece, and the numbers of ids after which documents end.
+struct EncodedPiece {
+  std::vector<TokenId> ids;
+  std::vector<std::size_t> ends;
+  std::int64_t bytes = 0;  // of the text, for the progress
+};
+
+// Encodes the pieces that one thread gets.
+class PieceEncoder {
+ public:
+  explicit PieceEncoder(const Tokenization& tokenization)
+      : of_(tokenization), encoder_(tokenization.tokenizer.tokenizer->make_encoder(tokenization.special)) {}
+
+  EncodedPiece operator()(CorpusPiece& piece) {
+    EncodedPiece encoded;
+    for_each_text(piece, of_.format, [&](const CorpusText& text) {
+      encoded.bytes += static_cast<std::int64_t>(text.text.size());
+      const std::size_t first = encoded.ids.size();
+      require_characters(text, piece);
+      encoder_->encode(text.text, encoded.ids, piece.file->path);
+      if (of_.end_token && of_.special == SpecialText::recognized) end_inside(first, encoded);
+      const bool whole = piece.file->kind != CorpusFileKind::plain || piece.ends_document;
+      if (whole) end_document(first, encoded);
+    });
+    return encoded;
+  }
+
+ private:
+  // Refuses a text that is not UTF-8 with its place in the file, unless the vocabulary encodes bytes.
+  void require_characters(const CorpusText& text, const CorpusPiece& piece) const {
+    const Tokenizer& tokenizer = *of_.tokenizer.tokenizer;
+    const auto invalid = tokenizer.takes_any_bytes() ? std::nullopt : find_invalid_utf8(text.text);
+    if (!invalid) return;
+    const auto byte = static_cast<unsigned char>(text.text[*invalid]);
+    const std::string place = text.line > 0 ? format("line {}, byte {} of the text", text.line, *invalid)
+                                            : format("byte {}", piece.offset + static_cast<std::int64_t>(*invalid));
+    throw Error(
+        ErrorKind::data, SourceLocation{piece.file->path},
+        format("{} (0x{:02x}) is not UTF-8, and a {} vocabulary encodes characters", place, byte, tokenizer.kind()),
+        "convert the text to UTF-8, for example with iconv, or use a byte-level vocabulary");
+  }
+
+  // Ends a document after each end token from `first` on.
+  void end_inside(std::size_t first, EncodedPiece& encoded) const {
+    for (std::size_t i = first; i < encoded.ids.size(); ++i) {
+      if (encoded.ids[i] == *of_.end_token) encoded.ends.push_back(i + 1);
+    }
+  }
+
+  // Ends a document, which began at `first` or in an earlier piece. A document without text leaves nothing.
+  void end_document(std::size_t first, EncodedPiece& encoded) const {
+    const bool empty = encoded.ids.size() == first;
+    const bool ended = !empty && of_.end_token && encoded.ids.back() == *of_.end_token;
+    if (of_.end_token && !empty && !ended) encoded.ids.push_back(*of_.end_token);
+    encoded.ends.push_back(encoded.ids.size());
+  }
+
+  const Tokenization& of_;
+  std::unique_ptr<Encoder> encoder_;
+};
+
+// Tests cuts by encoding the excerpts around them apart and together.
+CutTest cut_test(const Tokenization& tokenization) {
+  std::shared_ptr<Encoder> encoder = tokenization.tokenizer.tokenizer->make_encoder(tokenization.special);
+  return [encoder](std::string_view before, std::string_view after) {
+    try {
+      std::vector<TokenId> apart, together;
+      encoder->encode(before, apart);
+      encoder->encode(after, apart);
+      encoder->encode(std::string(before) + std::string(after), together);
+      return apart == together;
+    } catch (const Error&) {
+      return false;  // the text is not UTF-8, which the thread that encodes it reports
+    }
+  };
+}
+
+std::string key_of(const std::string& text_hash, const Tokenization& tokenization) {
+  constexpr int version = 1;  // increased when the same text results in other tokens
+  const std::string key = format("{}\n{}\n{}\n{}\n{}\n{}\n", version, text_hash, tokenization.tokenizer.hash,
+                                 tokenization.end_token.value_or(-1), static_cast<int>(tokenization.special),
+                                 tokenization.format.text_column);
+  return sha256(key.data(), key.size()).substr(0, 32);
+}
+
+// Opens a token file. Returns no value if there is none, or if it is damaged, which is logged.
+std::optional<TokenStream> open_whole(const std::string& path) {
+  if (!exists(path)) return std::nullopt;
+  try {
+    return open_token_file(path);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::data) throw;
+    log::warning(format("{}; the text is tokenized again", error.what()));
+    return std::nullopt;
+  }
+}
+
+}  // namespace
+
+void write_tokens(const std::string& path, const Corpus& corpus, const Tokenization& tokenization,
+                  const Preparation& preparation) {
+  const std::int64_t all = corpus.bytes();
+  if (!preparation.progress) log::info(format("tokenizing {} ({})", corpus.path, byte_text(all)));
+  std::int64_t done = 0;
+  write_file(path, all, [&](OutputFile& file) {
+    TokenFileWriter writer(file, tokenization.tokenizer.tokenizer->vocabulary_size());
+    CorpusPieces pieces(corpus, tokenization.format, cut_test(tokenization));
+    work_in_order(
+        usable_cores(),
+        [&]() -> std::optional<CorpusPiece> {
+          CorpusPiece piece;
+          return pieces.next(piece) ? std::optional(std::move(piece)) : std::nullopt;
+        },
+        [&] { return PieceEncoder(tokenization); },
+        [&](const EncodedPiece& encoded) {
+          writer.add(encoded.ids, encoded.ends);
+          done += encoded.bytes;
+          if (preparation.progress) preparation.progress(std::min(done, all), all);
+        });
+    writer.finish();
+  });
+}
+
+TokenStream cached_tokens(const Corpus& corpus, const Tokenization& tokenization, const Preparation& preparation) {
+  const std::string folder = preparation.cache_folder.empty() ? default_cache_folder() : preparation.cache_folder;
+  if (folder.empty()) {
+    throw Error(ErrorKind::config,
+                "the tokens of a text are kept in a folder, but neither XDG_CACHE_HOME nor HOME is set",
+                "set `data.cache_path`");
+  }
+  create_folders(folder);
+  const std::string key = key_of(corpus_hash(corpus, folder), tokenization);
+  const std::string path = format("{}/tokens-{}", folder, key);
+  std::optional<TokenStream> stream = open_whole(path);
+  if (!stream) {
+    const CacheLock lock(path + ".lock",
+                         [] { log::info("another process is tokenizing the same text; waiting for its tokens"); });
+    stream = open_whole(path);
+    if (!stream) {
+      write_tokens(path, corpus, tokenization, preparation);
+      stream = open_token_file(path);
+    }
+    unlink((path + ".lock").c_str());
+  }
+  stream->tokens.path = corpus.path;  // messages name the text
+  stream->offset = -1;
+  stream->fingerprint = key;
+  stream->warning = corpus.left_out;
+  return std::move(*stream);
+}
+
+}  // namespace trainctl
