@@ -1,4 +1,4 @@
-// trainctl predict: computes the predictions of a trained network for images, arrays or tables.
+// trainctl predict: computes the predictions of a trained network for images, arrays, tables or texts.
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <functional>
@@ -231,7 +231,7 @@ int run_predict(PredictOptions& options) {
 }  // namespace
 
 Subcommand predict_subcommand() {
-  return {"predict", "Computes the predictions of a trained network for images, arrays or tables",
+  return {"predict", "Computes the predictions of a trained network for images, arrays, tables or texts",
           "trainctl predict runs/flowers photo.jpg\n  trainctl predict runs/flowers photos --out photos.csv\n"
           "  trainctl predict runs/streets photos --out masks",
           [](CLI::App& app) {
@@ -244,7 +244,9 @@ Subcommand predict_subcommand() {
             app.add_option(
                    "INPUT", options->inputs,
                    "Images and folders of images; or an array (.npy, .npz, IDX); or, for a network trained on a "
-                   "table, tables with its columns. For a network of several inputs: NAME=ARRAY for each, or a "
+                   "table, tables with its columns; or, for a classifier of texts, a .txt file with a text in each "
+                   "line, or a .jsonl or .csv file with the texts. For a network of several inputs: NAME=ARRAY for "
+                   "each, or a "
                    "folder or an .npz file with arrays of these names")
                 ->required()
                 ->type_name("");

@@ -35,6 +35,8 @@ struct DatasetInfo {
   bool masks = false;                    // samples are masks: bytes [height, width, 1] of class numbers
   double scale = 1, offset = 0;          // a stored value v means scale * v + offset
   std::shared_ptr<const TableInfo> table;  // csv: the columns of the training split, which all splits use
+  // text_classification: the words of the training split from number 2 on; null if a tokenizer numbers tokens.
+  std::shared_ptr<const std::vector<std::string>> vocabulary;
 };
 
 // The size of images after a resize.

@@ -130,6 +130,7 @@ Section cifar10_choice();
 Section tfrecord_choice();
 Section webdataset_choice();
 Section text_choice();
+Section text_classification_choice();
 Section synthetic_choice();
 const ChoiceTable& dataset_choices();
 

@@ -43,6 +43,7 @@ Json to_json(const KeptInput& input) {
     json["normalize"].push_back({{"mean", statistics.mean}, {"std", statistics.stddev}});
   }
   if (info.table) json["columns"] = to_json(*info.table);
+  if (info.vocabulary) json["vocabulary"] = *info.vocabulary;
   return json;
 }
 
@@ -58,6 +59,9 @@ KeptInput input_of(const Json& json) {
     input.measured.push_back({statistics.at("mean"), statistics.at("std")});
   }
   if (json.contains("columns")) input.info.table = table_of(json["columns"]);
+  if (json.contains("vocabulary")) {
+    input.info.vocabulary = std::make_shared<const std::vector<std::string>>(json["vocabulary"]);
+  }
   return input;
 }
 

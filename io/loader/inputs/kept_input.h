@@ -15,7 +15,7 @@ inline constexpr const char* kept_input_key = "input";
 
 // The info that is kept about one input.
 struct KeptInput {
-  DatasetInfo info;                  // sample, dtype, scale, offset and table
+  DatasetInfo info;                  // sample, dtype, scale, offset, table and vocabulary
   std::vector<Statistics> measured;  // statistics of `normalize: measured`, in the order of the config
 };
 

@@ -197,6 +197,16 @@ TEST_CASE("mutated files: lines of JSON, tables of texts and token files with an
   campaign(raw(ids), folder / "t.bin", config("t.bin", ", classes: 50"), folder / "t.bin");
 }
 
+TEST_CASE("mutated files: texts with classes are read or refused") {
+  const TempFolder folder;
+  const auto config = [&](const std::string& file) {
+    return format("{{dataset: text_classification, path: {}, positions: 3, workers: 0}}", folder / file);
+  };
+  campaign("{\"text\": \"one \\u00e9 two\", \"label\": \"a\"}\n{\"label\": \"b\", \"text\": \"\"}\n",
+           folder / "t.jsonl", config("t.jsonl"), folder / "t.jsonl");
+  campaign("text,label\n\"one \"\"two\"\"\",3\nthree,0\n", folder / "t.csv", config("t.csv"), folder / "t.csv");
+}
+
 TEST_CASE("mutated files: token files of the cache are read or made again") {
   const TempFolder folder;
   const std::string yaml = format("{{dataset: text, path: {}/t.txt, cache_path: {}/cache, positions: 4, workers: 0}}",
