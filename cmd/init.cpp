@@ -107,15 +107,19 @@ std::vector<Draft> draft(const DraftRequest& request) {
     const std::string ending = fs::path(request.path).extension().string();
     if (ending == ".csv" || ending == ".tsv") return draft_for_table(request);
     if (ending == ".npz") return draft_for_arrays(request);
+    if (is_text_file(request.path)) return draft_for_text(request);
   } else {
     if (holds_table(request.path)) return draft_for_table(request);
     if (holds_arrays(request.path)) return draft_for_arrays(request);
     if (holds_images(request.path)) return draft_for_images(request);
+    if (holds_text(request.path)) return draft_for_text(request);
   }
-  throw Error(ErrorKind::data, request.path + ": init does not recognize this data",
-              "it recognizes a folder with a folder of images for each class (or train/ and validation/ with such "
-              "folders), a .csv file, an .npz file with x and y, a folder with x.npy and y.npy, and MNIST's IDX files; "
-              "`trainctl schema --markdown` lists all data sets");
+  throw Error(
+      ErrorKind::data, request.path + ": init does not recognize this data",
+      "it recognizes a folder with a folder of images for each class (or train/ and validation/ with such "
+      "folders), a .csv file, an .npz file with x and y, a folder with x.npy and y.npy, MNIST's IDX files, and text: "
+      "a file or folder of .txt, .md or .jsonl files, or a folder of .txt files for each class; "
+      "`trainctl schema --markdown` lists all data sets");
 }
 
 std::string schema_text() { return json_schema(section_of<RunSpec>(), parse_value); }
@@ -158,27 +162,32 @@ int run_init(const InitOptions& options) {
 }  // namespace
 
 Subcommand init_subcommand() {
-  return {"init", "Looks at the data at a path, and writes a config that trains on it",
-          "trainctl init flowers\n  trainctl init --list", [](CLI::App& app) {
-            auto options = std::make_shared<InitOptions>();
-            app.add_option("PATH", options->path,
-                           "A folder of images in class folders, a .csv file, or a folder or file of arrays")
-                ->type_name("");
-            app.add_option("-o,--out", options->folder, "The folder for the config")->type_name("DIR");
-            app.add_option("--target", options->target, "For tables: the column to predict")->type_name("COLUMN");
-            app.add_option_function<std::string>(
-                   "--targets",
-                   [options](const std::string& kind) {
-                     options->targets = kind == "values" ? TargetsAre::values : TargetsAre::classes;
-                   },
-                   "For arrays and tables: the kind of targets; default: init finds out")
-                ->check(CLI::IsMember({"classes", "values"}))
-                ->type_name("classes|values");
-            app.add_flag("--force", options->force, "Replaces the files if they exist");
-            app.add_flag("--list", options->list, "Only lists the preset networks, with their parameters and FLOPs");
-            add_output_options(app, options->common);
-            return [options] { return run_init(*options); };
-          }};
+  return {
+      "init", "Looks at the data at a path, and writes a config that trains on it",
+      "trainctl init flowers\n  trainctl init --list", [](CLI::App& app) {
+        auto options = std::make_shared<InitOptions>();
+        app.add_option(
+               "PATH", options->path,
+               "A folder of images in class folders, a .csv file, a folder or file of arrays, or a folder or file of "
+               "text")
+            ->type_name("");
+        app.add_option("-o,--out", options->folder, "The folder for the config")->type_name("DIR");
+        app.add_option("--target", options->target,
+                       "For tables: the column to predict; for .jsonl files: the key of the class")
+            ->type_name("COLUMN");
+        app.add_option_function<std::string>(
+               "--targets",
+               [options](const std::string& kind) {
+                 options->targets = kind == "values" ? TargetsAre::values : TargetsAre::classes;
+               },
+               "For arrays and tables: the kind of targets; default: init finds out")
+            ->check(CLI::IsMember({"classes", "values"}))
+            ->type_name("classes|values");
+        app.add_flag("--force", options->force, "Replaces the files if they exist");
+        app.add_flag("--list", options->list, "Only lists the preset networks, with their parameters and FLOPs");
+        add_output_options(app, options->common);
+        return [options] { return run_init(*options); };
+      }};
 }
 
 }  // namespace trainctl

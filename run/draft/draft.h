@@ -33,11 +33,15 @@ struct Draft {
 std::vector<Draft> draft_for_images(const DraftRequest& request);  // a folder of class folders, or of splits of them
 std::vector<Draft> draft_for_table(const DraftRequest& request);   // a .csv or .tsv file, or a folder with train.csv
 std::vector<Draft> draft_for_arrays(const DraftRequest& request);  // a folder of IDX or .npy files, or an .npz file
+std::vector<Draft> draft_for_text(const DraftRequest& request);    // a file or folder of text or lines of JSON
 
 // Whether a folder holds the data that the functions above read.
 bool holds_images(const std::string& folder);
 bool holds_table(const std::string& folder);
 bool holds_arrays(const std::string& folder);
+bool holds_text(const std::string& folder);
+// Whether a file's name is that of text or lines of JSON.
+bool is_text_file(const std::string& path);
 
 // The path of the first of these names that exists in `folder`; "" if none does.
 std::string first_of(const std::string& folder, const std::vector<std::string>& names);

@@ -355,9 +355,49 @@ TEST_CASE("init follows the user's choice of the kind of targets") {
   CHECK(trainctl(folder, {"init", "few", "--targets", "labels"}).code == 2);
 }
 
+TEST_CASE("init writes a language model for text, and a classifier for texts with classes, which train") {
+  const Folder folder;
+  std::mt19937 random(4);
+  std::string lines, corpus;
+  for (int i = 0; i < 200; ++i) {
+    const bool good = i % 2 == 0;
+    std::string text;
+    for (int k = 0; k < 8; ++k) text += k == 3 ? (good ? "great " : "awful ") : format("word{} ", random() % 9);
+    corpus += text + "\n";
+    lines += json_text(Json{{"id", i}, {"review", text}, {"sentiment", good ? "positive" : "negative"}}) + "\n";
+    folder.write(format("classes/{}/{}.txt", good ? "positive" : "negative", i), text);
+  }
+  folder.write("corpus/a.md", corpus);
+  folder.write("corpus/more/b.txt", corpus);
+  folder.write("reviews.jsonl", lines);
+  folder.write("only.jsonl", json_text(Json{{"page", corpus}}) + "\n");
+  const auto made = [&](const std::string& path, const std::string& word) {
+    const Finished end = trainctl(folder, {"init", path, "--force"});
+    INFO(end.out << end.errors);
+    REQUIRE(end.code == 0);
+    CHECK(contains(end.out, word));
+    const std::string config = path.substr(0, path.find('.')) + ".yaml";
+    CHECK(trainctl(folder, {"check", config}).code == 0);
+    const Finished run =
+        trainctl(folder, {"run", config, "--ranks", "1", "--run-dir", "run-" + path, "--set", "train.epochs=8"});
+    INFO(tail(run.errors));
+    CHECK(run.code == 0);
+    return events(folder / ("run-" + path), "epoch");
+  };
+  for (const char* path : {"corpus", "only.jsonl"}) {
+    const auto epochs = made(path, "a language model of bytes on");
+    CHECK(epochs.back()["validation"]["loss"].get<double>() < epochs[0]["validation"]["loss"].get<double>());
+  }
+  for (const char* path : {"reviews.jsonl", "classes"}) {
+    CHECK(made(path, "a bag of words on texts, 2 classes").back()["validation"]["accuracy"].get<double>() > 0.9);
+  }
+  const Finished other = trainctl(folder, {"init", "reviews.jsonl", "--target", "id", "--out", "other"});
+  CHECK(contains(other.out, "a bag of words on texts, 200 classes"));
+}
+
 TEST_CASE("init refuses a folder without known data, and lists the networks") {
   const Folder folder;
-  folder.write("notes/a.txt", "hello");
+  folder.write("notes/a.dat", "hello");
   const Finished none = trainctl(folder, {"init", "notes"});
   CHECK(none.code == 3);
   CHECK(contains(none.errors, "notes: init does not recognize this data"));

@@ -1,0 +1,225 @@
+// Writes configs for texts: a language model for a corpus, or a classifier for texts with classes.
+#include <algorithm>
+#include <optional>
+
+#include "core/base/files.h"
+#include "core/base/format.h"
+#include "core/base/json_parse.h"
+#include "core/base/table.h"
+#include "io/datasets/images/image_files.h"
+#include "io/datasets/text/corpus.h"
+#include "io/datasets/text/labelled_texts.h"
+#include "io/datasets/text/text_vectorization.h"
+#include "run/draft/draft.h"
+
+namespace trainctl {
+namespace {
+
+bool ends_like_text(const std::string& name) {
+  constexpr std::string_view endings[] = {".txt", ".text", ".md", ".rst", ".jsonl", ".ndjson"};
+  return std::any_of(std::begin(endings), std::end(endings), [&](auto ending) { return name.ends_with(ending); });
+}
+
+bool ends_like_lines(const std::string& name) { return name.ends_with(".jsonl") || name.ends_with(".ndjson"); }
+
+// The texts for training, validation and test: folders or files with the usual names, or the path itself.
+struct TextSplits {
+  std::string training, validation, test;
+};
+
+TextSplits text_splits(const std::string& path) {
+  if (!is_folder(path)) return {path, "", ""};
+  const auto find = [&](const std::vector<std::string>& names) {
+    for (const char* ending : {"", ".jsonl", ".txt"}) {
+      std::vector<std::string> files;
+      for (const std::string& name : names) files.push_back(name + ending);
+      if (const std::string found = first_of(path, files); !found.empty()) return found;
+    }
+    return std::string();
+  };
+  const std::string training = find(training_names());
+  if (training.empty()) return {path, "", ""};
+  return {training, find(validation_names()), find({"test"})};
+}
+
+// Whether a folder holds at least two folders of plain text and no text beside them: one folder for each class.
+bool holds_class_folders(const std::string& path) {
+  if (!is_folder(path)) return false;
+  int folders = 0;
+  for (const FolderEntry& entry : list_folder(path)) {
+    if (is_system_name(entry.name)) continue;
+    if (!is_folder(path + "/" + entry.name)) {
+      if (ends_like_text(entry.name)) return false;
+      continue;
+    }
+    const std::vector<FolderEntry> texts = list_folder(path + "/" + entry.name);
+    if (std::any_of(texts.begin(), texts.end(), [](const auto& e) { return e.type == FileType::folder; })) return false;
+    folders += std::any_of(texts.begin(), texts.end(), [](const auto& e) { return e.name.ends_with(".txt"); }) ? 1 : 0;
+  }
+  return folders >= 2;
+}
+
+// The keys of the text and of its class in a line of JSON; no class if none has a usual name.
+struct LineKeys {
+  std::string text, class_name;
+};
+
+std::string first_key(const Json& object, std::initializer_list<const char*> names, bool (*fits)(const Json& value)) {
+  for (const char* name : names) {
+    const auto found = object.find(name);
+    if (found != object.end() && fits(*found)) return name;
+  }
+  return "";
+}
+
+LineKeys look_at_line(const std::string& path, const std::string& target) {
+  constexpr std::int64_t longest = 1 << 20;
+  std::string text(longest, '\0');
+  text.resize(static_cast<std::size_t>(InputFile(path).read_some(0, text.data(), longest)));
+  const SourceLocation first{path, 1, 0};
+  Json object;
+  try {
+    object = parse_json(std::string_view(text).substr(0, text.find('\n')), first);
+  } catch (const Json::exception&) {
+    object = nullptr;
+  }
+  if (!object.is_object()) {
+    throw Error(ErrorKind::data, first, "the line is not an object of JSON",
+                "each line of a .jsonl file must be an object such as {\"text\": \"...\"}");
+  }
+  LineKeys keys;
+  const auto is_text = [](const Json& value) { return value.is_string(); };
+  const auto is_class = [](const Json& value) {
+    return value.is_number_integer() || value.is_boolean() ||
+           (value.is_string() && value.get_ref<const std::string&>().size() <= 40);
+  };
+  keys.text = first_key(object, {"text", "content", "body", "review", "sentence", "document"}, is_text);
+  keys.class_name =
+      !target.empty() ? target : first_key(object, {"label", "class", "category", "sentiment", "target"}, is_class);
+  std::size_t most = 0;
+  for (const auto& [key, value] : object.items()) {  // without a usual name, the longest text
+    if (!keys.text.empty() && most == 0) break;
+    if (!value.is_string() || value.get_ref<const std::string&>().size() <= most) continue;
+    most = value.get_ref<const std::string&>().size();
+    keys.text = key;
+  }
+  if (keys.text.empty()) throw Error(ErrorKind::data, first, "the object holds no text");
+  return keys;
+}
+
+// The paths of a `data` section, with a part of the training samples held out if there is no validation split.
+std::string split_text(const DraftRequest& request, const TextSplits& splits, const char* held_out) {
+  std::string text = format("  path: {}\n", path_text(request, splits.training));
+  text += splits.validation.empty() ? format("  validation: {{{}}}\n", held_out)
+                                    : format("  validation: {{path: {}}}\n", path_text(request, splits.validation));
+  if (!splits.test.empty()) text += format("  test: {{path: {}}}\n", path_text(request, splits.test));
+  return text;
+}
+
+// Bytes of a corpus, and positions of which it has at least some hundred samples.
+Draft draft_language_model(const DraftRequest& request, const TextSplits& splits, const LineKeys& keys) {
+  constexpr std::int64_t vocabulary = 257, longest = 128, shortest = 8, samples = 400;
+  const std::int64_t bytes = find_corpus(splits.training).bytes();
+  std::int64_t positions = longest;
+  while (positions > shortest && bytes / positions < samples) positions /= 2;
+  const std::int64_t count = std::max<std::int64_t>(1, bytes / positions);
+  Draft draft;
+  draft.file = request.name + ".yaml";
+  draft.summary = format("a language model of bytes on {} of text", byte_text(bytes));
+  draft.text = head_text(draft.file, format("Text, {}: the network learns which byte follows.", byte_text(bytes))) +
+               "data:\n  dataset: text\n" + split_text(request, splits, "split: 0.1") +
+               (keys.text.empty() || keys.text == "text" ? "" : format("  text_column: {}\n", scalar_text(keys.text))) +
+               format(
+                   "  tokenizer: bytes               # or the path of a tokenizer.json, or of a SentencePiece model\n"
+                   "  positions: {}\n"
+                   "\nmodel:\n  layers:\n"
+                   "    - embedding: {{input_dim: {}, output_dim: 64}}   # as many as the tokenizer has tokens\n"
+                   "    - gru: {{units: 256, return_sequences: true}}\n"
+                   "    - dense: {{units: {}, activation: softmax}}\n\n",
+                   positions, vocabulary, vocabulary) +
+               train_text("sparse_categorical_crossentropy", "accuracy", suitable_batch(count),
+                          std::clamp<std::int64_t>(200'000 / count, 1, 20), 2e-3,
+                          "  schedule: {name: cosine, warmup: 20 steps}\n");
+  return draft;
+}
+
+// A number of words that 19 of 20 texts do not exceed, from 8 to 500.
+std::int64_t usual_words(const std::string& path, const LineKeys& keys) {
+  const CorpusFormat format{keys.text.empty() ? "text" : keys.text, keys.class_name};
+  const LabelledTexts read = read_labelled_texts(path, format, TextClasses::read, [] {
+    return [](std::string_view text, const std::string&, WorkedText& worked) {
+      worked.ids = {0};
+      for_each_word(text, [&worked](std::string_view) { ++worked.ids[0]; });
+    };
+  });
+  std::vector<TokenId> counts;
+  for (const WorkedText& text : read.texts) counts.push_back(text.ids[0]);
+  const auto usual = counts.begin() + static_cast<std::ptrdiff_t>(counts.size() * 19 / 20);
+  std::nth_element(counts.begin(), usual, counts.end());
+  return std::clamp<std::int64_t>(*usual, 8, 500);
+}
+
+Draft draft_classifier(const DraftRequest& request, const TextSplits& splits, const LineKeys& keys) {
+  constexpr std::int64_t words = 10000;
+  const std::int64_t positions = usual_words(splits.training, keys);
+  const std::string columns = keys.class_name.empty() ? ""
+                                                      : format("  text_column: {}\n  class_column: {}\n",
+                                                               scalar_text(keys.text), scalar_text(keys.class_name));
+  const std::string data = "data:\n  dataset: text_classification\n" +
+                           split_text(request, splits, "split: 0.2, stratify: true") + columns +
+                           format(
+                               "  positions: {}                 # words of a sample\n"
+                               "  max_tokens: {}              # the most frequent words of the training texts\n",
+                               positions, words);
+  const DataInfo info = info_of(request, data, false);
+  const TargetInfo& target = info.targets[0];
+  const std::string classes = counted(target.classes, "class") +
+                              (target.class_names.empty() ? "" : format(" ({})", list_text(target.class_names)));
+  Draft draft;
+  draft.file = request.name + ".yaml";
+  draft.summary = format("a bag of words on texts, {}", counted(target.classes, "class"));
+  draft.text = head_text(draft.file, format("Texts of {}: {}.", classes, samples_text(info))) + data +
+               format(
+                   "\nmodel:\n  layers:\n"
+                   "    - embedding: {{input_dim: {}, output_dim: 32}}   # as many as max_tokens\n"
+                   "    - global_average_pooling1d\n"
+                   "    - dropout: 0.3\n"
+                   "    - dense: {{units: {}, activation: softmax}}\n\n",
+                   words, std::max<std::int64_t>(2, target.classes)) +
+               train_text("sparse_categorical_crossentropy", "accuracy", suitable_batch(info.training_samples),
+                          std::min<std::int64_t>(15, suitable_epochs(info.training_samples)), 3e-3,
+                          "\ncheckpoint:\n  monitor: val_accuracy\n");
+  return draft;
+}
+
+}  // namespace
+
+bool holds_text(const std::string& folder) {
+  for (const FolderEntry& entry : list_folder(folder)) {
+    if (is_system_name(entry.name)) continue;
+    if (entry.type == FileType::folder ? holds_text(folder + "/" + entry.name) : ends_like_text(entry.name))
+      return true;
+  }
+  return false;
+}
+
+bool is_text_file(const std::string& path) { return ends_like_text(path); }
+
+std::vector<Draft> draft_for_text(const DraftRequest& request) {
+  if (request.targets != TargetsAre::found_out) {
+    throw Error(ErrorKind::config, "--targets is for arrays and tables: the targets of texts are tokens or classes");
+  }
+  const TextSplits splits = text_splits(request.path);
+  if (holds_class_folders(splits.training)) return {draft_classifier(request, splits, {})};
+  LineKeys keys;
+  const auto files = find_corpus(splits.training).files;
+  const auto lines =
+      std::find_if(files.begin(), files.end(), [](const auto& file) { return ends_like_lines(file.path); });
+  if (lines != files.end()) keys = look_at_line(lines->path, request.target);
+  const bool classes = !keys.class_name.empty() && std::all_of(files.begin(), files.end(), [](const auto& file) {
+    return file.kind != CorpusFileKind::plain;
+  });
+  return {classes ? draft_classifier(request, splits, keys) : draft_language_model(request, splits, keys)};
+}
+
+}  // namespace trainctl
