@@ -52,10 +52,12 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
   _exit(127);
 }
 
-// The kernel's state of a process ('T': stopped by a signal) and its parent; 0 if there is no such process.
+// The kernel's state of a process ('T': stopped by a signal), its parent and the kernel's flags (PF_* in Linux'
+// sched.h); 0 if there is no such process.
 struct ProcessState {
   char state = 0;
   pid_t parent = 0;
+  unsigned flags = 0;
 };
 
 ProcessState state_of(const std::string& pid) {
@@ -66,7 +68,8 @@ ProcessState state_of(const std::string& pid) {
   if (name_end == std::string::npos) return {};
   std::istringstream rest(line.substr(name_end + 1));
   ProcessState found;
-  rest >> found.state >> found.parent;
+  std::string group, session, terminal, terminal_group;
+  rest >> found.state >> found.parent >> group >> session >> terminal >> terminal_group >> found.flags;
   return found;
 }
 
@@ -142,6 +145,12 @@ ChildProcess start_process(const std::vector<std::string>& command, const Variab
   setpgid(pid, pid);  // in both processes, since either may run first
   for (const auto& pipe : {output, errors, messages}) close(pipe[1]);
   return {pid, output[0], errors[0], messages[0]};
+}
+
+bool has_ended(pid_t pid) {
+  constexpr unsigned exiting = 0x4;  // PF_EXITING
+  const ProcessState found = state_of(std::to_string(pid));
+  return found.state == 0 || found.state == 'Z' || (found.flags & exiting) != 0;
 }
 
 bool is_stopped(pid_t pid) { return state_of(std::to_string(pid)).state == 'T'; }

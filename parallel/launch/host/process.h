@@ -34,6 +34,10 @@ ChildProcess start_process(const std::vector<std::string>& command, const Variab
 // Returns whether a process has live children.
 bool has_children(pid_t pid);
 
+// Returns whether a process of this host has ended, or is being ended by the kernel. A process that is being ended has
+// closed its files already, so that its peers may know of its end earlier than its parent.
+bool has_ended(pid_t pid);
+
 // Returns whether a process of this host is suspended by a signal.
 bool is_stopped(pid_t pid);
 

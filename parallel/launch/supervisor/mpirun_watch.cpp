@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "core/base/error.h"
@@ -51,7 +52,7 @@ void MpirunWatch::wait() {
     std::vector<pollfd> sources = {{supervision_.signals.descriptor(), POLLIN, 0}};
     for (const pollfd& each : output_.sources()) sources.push_back(each);
     for (int rank : ranks_) sources.push_back({rank, POLLIN, 0});
-    const bool polls_fast = (requests_.asked && !asked_.relayed) || (one_host_ && ranks_.empty());
+    const bool polls_fast = (requests_.asked && !asked_.relayed) || (one_host_ && processes_.empty());
     poll(sources.data(), sources.size(), polls_fast ? 20 : 500);
     check_ranks();
     while (const int signal = supervision_.signals.next()) on_signal(signal);
@@ -68,24 +69,29 @@ void MpirunWatch::wait() {
   join_log();
 }
 
-// Opens the processes of all ranks once they are known. Kernels before 5.3 do not support this.
+// Opens the processes of all ranks once they are known, to be woken by the end of one. Kernels before 5.3 do not support
+// this.
 void MpirunWatch::watch_ranks() {
-  if (!one_host_ || !ranks_.empty() || !is_ready(status_file_)) return;
-  for (const int process : marked_processes(status_file_)) {
-    ranks_.push_back(static_cast<int>(syscall(SYS_pidfd_open, process, 0)));
-  }
+  if (!one_host_ || !processes_.empty() || !is_ready(status_file_)) return;
+  processes_ = marked_processes(status_file_);
+  for (const int process : processes_) ranks_.push_back(static_cast<int>(syscall(SYS_pidfd_open, process, 0)));
 }
 
-// Finds the rank that ended first. When a rank ends, its launcher immediately ends the other ranks. If several ranks
-// have ended since the last check, the first one is unknown.
+// Finds the rank that ended first. When a rank ends, its launcher immediately ends the other ranks: if several ranks
+// have ended since the last check, the first one is unknown. Ranks are checked again in reverse order, since a rank may
+// end after it was checked and before the next ranks are.
 void MpirunWatch::check_ranks() {
-  std::vector<int> ended;
-  for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
-    pollfd process{ranks_[rank], POLLIN, 0};
-    if (poll(&process, 1, 0) > 0 && (process.revents & POLLIN) != 0) ended.push_back(static_cast<int>(rank));
-  }
+  if (saw_end_) return;
+  std::set<int> ended;
+  const auto check = [&](int rank) {
+    if (has_ended(processes_[static_cast<std::size_t>(rank)])) ended.insert(rank);
+  };
+  const int count = static_cast<int>(processes_.size());
+  for (int rank = 0; rank < count; ++rank) check(rank);
   if (ended.empty()) return;
-  if (ended.size() == 1) first_ended_ = ended.front();
+  for (int rank = count - 1; rank >= 0; --rank) check(rank);
+  if (ended.size() == 1) first_ended_ = *ended.begin();
+  saw_end_ = true;
   for (int& rank : ranks_) close(std::exchange(rank, -1));
 }
 

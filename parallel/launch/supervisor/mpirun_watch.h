@@ -86,7 +86,9 @@ class MpirunWatch {
   std::optional<Outcome> verdict_;
   bool ended_ = false;
   int code_ = 0;
-  std::vector<int> ranks_;  // descriptors of the ranks' processes; -1 after the end of one was seen
+  std::vector<int> processes_;  // processes of all ranks, if they run on this host and are known
+  std::vector<int> ranks_;      // descriptors of these processes; -1 after the end of one was seen
+  bool saw_end_ = false;        // whether the end of a rank was seen
   std::optional<int> first_ended_;
   std::size_t messages_read_ = 0;  // size of mpirun's messages at the last check
   bool names_cause_ = false;       // whether these messages say why the run ended

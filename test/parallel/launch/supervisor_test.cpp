@@ -147,6 +147,7 @@ TEST_CASE("a killed rank leads to exit code 5 and a message with the rank, the h
   std::this_thread::sleep_for(std::chrono::milliseconds(200));  // until the supervisor knows the ranks
   run.send_to_rank(1, SIGKILL);
   CHECK(run.wait() == 5);
+  CAPTURE(run.output());
   // MPICH ends the other ranks so fast that the first one is not always known.
   const bool unseen = mpi_library() == MpiLibrary::mpich && contains(run.output(), "a rank on ");
   CHECK((unseen || contains(run.output(), "rank 1 on ")));
