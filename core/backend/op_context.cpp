@@ -9,6 +9,8 @@ const TensorType& OpContext::input(std::size_t index) const { return program.ten
 
 const TensorType& OpContext::output(std::size_t index) const { return program.tensor(op.outputs[index]).type; }
 
+std::vector<TensorType> OpContext::input_types() const { return types_of(op.inputs, program.tensors); }
+
 std::vector<std::int64_t> OpContext::output_counts() const {
   std::vector<std::int64_t> counts;
   for (TensorId id : op.outputs) counts.push_back(program.tensor(id).type.shape.count());

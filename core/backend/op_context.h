@@ -16,6 +16,7 @@ struct OpContext {
 
   const TensorType& input(std::size_t index) const;
   const TensorType& output(std::size_t index) const;
+  std::vector<TensorType> input_types() const;
   // The number of elements of each output.
   std::vector<std::int64_t> output_counts() const;
   // A Lowering with logical layouts for inputs and outputs; the caller fills in the rest.

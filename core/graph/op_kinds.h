@@ -32,6 +32,7 @@
   X(prelu) \
   X(add_bias) \
   X(softmax) \
+  X(attention) \
   X(embedding) \
   X(concatenate) \
   X(cast)
@@ -69,6 +70,7 @@
   X(prelu_grad) \
   X(bias_grad) \
   X(softmax_grad) \
+  X(attention_grad) \
   X(dropout) \
   X(embedding_grad) \
   X(loss) \

@@ -46,6 +46,8 @@ struct LayerOptions : Options {
   // The size of the vocabulary for a layer that reads tokens, which are whole numbers from 0 to below that size; 0 for
   // layers that read values.
   virtual std::int64_t tokens() const { return 0; }
+  // Whether input number `input` may hold whole numbers instead of values.
+  virtual bool reads_numbers([[maybe_unused]] std::size_t input) const { return tokens() != 0; }
 };
 
 // Base of layers with one input.
@@ -57,14 +59,21 @@ struct ChainedLayer : LayerOptions {
   }
 };
 
-// The keys that all layers share; a layer adds its own keys.
+// The key `name`, which all layers have.
+template <class T>
+Keys<T> named_layer_keys(std::string kind, std::string meaning) {
+  Keys<T> keys(std::move(kind), std::move(meaning));
+  return std::move(keys).key(
+      "name", &T::name,
+      "Prefix of the names of the layer's tensors; auto: the kind of the layer, numbered. A name that "
+      "occurs again in the same list means that the same layer is used again, with the same weights; "
+      "its options must be equal. The second use is called NAME@2.");
+}
+
+// The keys of layers with one input, or with at least two; a layer adds its own keys.
 template <class T>
 Keys<T> layer_keys(std::string kind, std::string meaning) {
-  Keys<T> keys(std::move(kind), std::move(meaning));
-  std::move(keys).key("name", &T::name,
-                      "Prefix of the names of the layer's tensors; auto: the kind of the layer, numbered. A name that "
-                      "occurs again in the same list means that the same layer is used again, with the same weights; "
-                      "its options must be equal. The second use is called NAME@2.");
+  Keys<T> keys = named_layer_keys<T>(std::move(kind), std::move(meaning));
   if constexpr (std::is_base_of_v<ChainedLayer, T>) {
     std::move(keys).key(
         "from", &T::from,

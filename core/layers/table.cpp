@@ -19,6 +19,8 @@ const ChoiceTable& layer_choices() {
                                      lstm(),
                                      gru(),
                                      simple_rnn(),
+                                     multi_head_attention(),
+                                     group_query_attention(),
                                      Conv2dOptions::keys(),
                                      depthwise_conv2d(),
                                      separable_conv2d(),

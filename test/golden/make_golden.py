@@ -13,6 +13,7 @@ For each case, ops.safetensors has CASE/in0..., CASE/out0..., the incoming gradi
 gradients CASE/din0... of those inputs that have one. Whole networks: make_training.py.
 """
 import cases
+from attention import attention
 from convolutions import convolution, pooling
 from layers import borders, dense, element_wise, embedding, parametric_relu, recurrent
 from losses import losses
@@ -22,7 +23,7 @@ from optimizer_steps import optimizer_steps
 from randomness import randomness
 
 if __name__ == "__main__":
-    for part in (element_wise, embedding, dense, convolution, pooling, normalisation, layer_normalisation, recurrent,
+    for part in (element_wise, embedding, dense, convolution, pooling, normalisation, layer_normalisation, recurrent, attention,
                  group_normalisation, parametric_relu, borders, randomness, losses, metrics, optimizer_steps):
         part()
     cases.save()

@@ -162,9 +162,9 @@ Feature Expansion::expand_layer(const LayerOptions& layer_options, Layer& layer,
     if (expanded_ > max_layers + 1) return {};
     return layer.error(format("the network has more than {} layers", max_layers), inputs[0]);
   }
-  for (const Feature& input : inputs) {
-    if (layer.type(input).dtype == DType::int32 && layer_options.tokens() == 0) {
-      return layer.error("reads values, but its input holds tokens: put an embedding before it", input);
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (layer.type(inputs[i]).dtype == DType::int32 && !layer_options.reads_numbers(i)) {
+      return layer.error("reads values, but its input holds tokens: put an embedding before it", inputs[i]);
     }
   }
   try {

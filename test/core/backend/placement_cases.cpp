@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "core/graph/ops/attention.h"
 #include "core/graph/ops/elementwise/bias.h"
 #include "core/graph/ops/elementwise/combine.h"
 #include "core/graph/ops/elementwise/dropout.h"
@@ -284,6 +285,26 @@ void add_recurrent(Cases& cases, DType dtype) {
   }
 }
 
+void add_attention(Cases& cases, DType dtype) {
+  const CaseInput q{{{4, 3, 8}, dtype}}, kv{{{4, 3, 4}, dtype}}, sums{{{4, 4, 3}, floats}, 1},
+      packed{{{4, 3, 16}, dtype}};
+  const CaseInput mask{{{4, 3}, DType::uint8}, 0, 2}, numbers{{{4, 3}, DType::int32}, 0, 2};
+  const CaseInput samples{{{4}, DType::int64}, 0, 1000}, step{{{}, DType::int64}, 0, 50};
+  const AttentionAttributes plain{.head_size = 2, .value_size = 2, .scale = 0.5f, .causal = true};
+  AttentionAttributes limited = plain, grouped = plain, dropping = plain;
+  limited.mask = limited.documents = true;
+  grouped.packed = 2;
+  dropping.dropout = {.rate = 0.25f, .seed = 7, .layer = 9, .heads = {}};
+  cases.push_back({"attention", {q, kv, kv}, always_a<Attention>(plain), 3});
+  cases.push_back({"attention with masks", {q, kv, kv, mask, numbers}, always_a<Attention>(limited), 3});
+  cases.push_back({"attention packed", {packed}, always_a<Attention>(grouped), 3});
+  cases.push_back({"attention with dropout", {q, kv, kv, samples, step}, always_a<Attention>(dropping), 2});
+  cases.push_back({"attention_grad", {q, q, sums, q, kv, kv}, always_a<AttentionGrad>(plain), 4});
+  cases.push_back({"attention_grad packed", {q, q, sums, packed}, always_a<AttentionGrad>(grouped), 4});
+  cases.push_back(
+      {"attention_grad with masks", {q, q, sums, q, kv, kv, mask, numbers}, always_a<AttentionGrad>(limited), 4});
+}
+
 void add_synchronized_normalisation(Cases& cases, DType dtype) {
   const CaseInput x{{{4, 2, 4, 16}, dtype}}, channel{{{16}, floats}}, variance{{{16}, floats}, 0.5};
   const CaseInput bits{{{4, 2, 4, 2}, DType::uint8}, 0, 256}, numbers{{{4}, DType::int64}, 0, 1000};
@@ -420,6 +441,7 @@ Cases placement_cases(DType dtype) {
   add_pooling(cases, dtype);
   add_normalisation(cases, dtype);
   add_recurrent(cases, dtype);
+  add_attention(cases, dtype);
   add_synchronized_normalisation(cases, dtype);
   add_sums(cases, dtype);
   add_update(cases);

@@ -441,6 +441,7 @@ const std::vector<OpCase>& op_cases() {
     add_layer_normalisation(list);
     add_group_norm_and_prelu(list);
     add_recurrent(list);
+    add_attention(list);
     add_borders(list);
     return list;
   }();

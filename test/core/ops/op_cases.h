@@ -20,5 +20,6 @@ struct OpCase {
 };
 
 const std::vector<OpCase>& op_cases();
+void add_attention(std::vector<OpCase>& cases);  // test/core/ops/attention_cases.cpp
 
 }  // namespace trainctl::test

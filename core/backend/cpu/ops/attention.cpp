@@ -1,0 +1,174 @@
+// Attention: tiles of queries and keys, with the softmax computed as the tiles come (Milakov and Gimelshein, 2018).
+#include "core/graph/ops/attention.h"
+
+#include <cmath>
+
+#include "core/backend/cpu/kernels.h"
+#include "core/backend/cpu/ops/attention_head.h"
+#include "core/backend/cpu/simd/product.h"
+
+namespace trainctl::cpu {
+namespace {
+
+// Rows and columns of a tile of scores.
+constexpr std::int64_t forward_rows = 48, forward_columns = 128;
+
+// The memory of a thread: a key head in float32, and a tile of queries.
+struct Scratch {
+  float *keys, *values, *queries, *scores, *sums, *largest, *denominators;
+  std::int64_t count;
+
+  Scratch(const AttentionHeads& heads, float* memory) {
+    const std::int64_t width = whole_vectors(heads.a.value_size),
+                       keys_in_tiles = round_up(heads.sizes.keys, forward_columns);
+    FloatArena arena(memory);
+    keys = arena.take(keys_in_tiles * heads.a.head_size);
+    values = arena.take(heads.sizes.keys * width);
+    queries = arena.take(forward_rows * whole_vectors(heads.a.head_size));
+    scores = arena.take(forward_rows * forward_columns);
+    sums = arena.take(forward_rows * width);
+    largest = arena.take(forward_rows);
+    denominators = arena.take(forward_rows);
+    count = arena.taken();
+  }
+};
+
+// Replaces the scores of a query by the exponentials of their differences from the largest score so far. Returns the
+// factor of the sums and denominators of earlier tiles.
+TRAINCTL_INLINE inline float exponentials(float* scores, std::int64_t count, float* largest, float* denominator) {
+  float most = minus_infinity;
+#pragma omp simd reduction(max : most)
+  for (std::int64_t k = 0; k < count; ++k) most = scores[k] > most ? scores[k] : most;
+  const float before = *largest, now = std::max(before, most);
+  const float shift = now > minus_infinity ? now : 0.0f;
+  const auto exponential = [=](std::int64_t k) TRAINCTL_INLINE {
+    const float value = scores[k] == minus_infinity ? 0.0f : exp_approx(scores[k] - shift);
+    scores[k] = value;
+    return value;
+  };
+  const float factor = before > minus_infinity ? exp_approx(before - shift) : 0.0f;
+  *denominator = *denominator * factor + lane_sum<float>(count, exponential);
+  *largest = now;
+  return factor;
+}
+
+template <class T>
+class Head {
+ public:
+  Head(const Buffers& buffers, const AttentionHeads& heads, float* memory)
+      : buffers_(buffers), heads_(heads), conditions_(buffers, heads, 0), scratch_(heads, memory) {}
+
+  // Computes all query heads of a key head.
+  void run(std::int64_t sample, std::int64_t key_head) {
+    const AttentionAttributes& a = heads_.a;
+    const bool packed = a.packed != 0;
+    const HeadRows keys = heads_.key(sample, key_head), values = heads_.value(sample, key_head);
+    copy_transposed(buffers_.in<T>(packed ? 0 : 1) + keys.offset, keys.step, heads_.sizes.keys, a.head_size, a.scale,
+                    forward_columns, scratch_.keys);
+    copy_rows(buffers_.in<T>(packed ? 0 : 2) + values.offset, values.step, heads_.sizes.keys, a.value_size, 1.0f,
+              scratch_.values);
+    const std::int64_t group = heads_.sizes.group();
+    for (std::int64_t head = key_head * group; head < (key_head + 1) * group; ++head) {
+      for (std::int64_t t = 0; t < heads_.sizes.queries; t += forward_rows) {
+        compute(sample, head, t, std::min(forward_rows, heads_.sizes.queries - t));
+      }
+    }
+  }
+
+ private:
+  // Computes the results of the queries [t, t + rows).
+  void compute(std::int64_t sample, std::int64_t head, std::int64_t t, std::int64_t rows) {
+    const Visibility visibility = conditions_.visibility(sample);
+    const HeadRows queries = heads_.query(sample, head);
+    copy_rows(buffers_.in<T>(0) + queries.offset + t * queries.step, queries.step, rows, heads_.a.head_size, 1.0f,
+              scratch_.queries);
+    std::fill_n(scratch_.largest, rows, minus_infinity);
+    std::fill_n(scratch_.denominators, rows, 0.0f);
+    std::fill_n(scratch_.sums, rows * whole_vectors(heads_.a.value_size), 0.0f);
+    const std::int64_t end = visibility.end(t + rows - 1);
+    for (std::int64_t key = visibility.first(t) / forward_columns * forward_columns; key < end;
+         key += forward_columns) {
+      add_tile(sample, head, t, rows, key, std::min(forward_columns, end - key), visibility);
+    }
+    write(sample, head, t, rows);
+  }
+
+  // Adds the terms of the keys [key, key + count) to the sums of the queries.
+  void add_tile(std::int64_t sample, std::int64_t head, std::int64_t t, std::int64_t rows, std::int64_t key,
+                std::int64_t count, const Visibility& visibility) {
+    const std::int64_t depth = heads_.a.head_size, width = whole_vectors(heads_.a.value_size);
+    float* const scores = scratch_.scores;
+    multiply({.a = scratch_.queries,
+              .a_row = whole_vectors(depth),
+              .a_step = 1,
+              .b = scratch_.keys + key * depth,
+              .b_step = forward_columns,
+              .c = scores,
+              .c_row = forward_columns,
+              .rows = rows,
+              .columns = whole_vectors(count),
+              .depth = depth});
+    for (std::int64_t row = 0; row < rows; ++row) {
+      hide(visibility, t + row, key, count, scores + row * forward_columns);
+    }
+    simd([=, this]() TRAINCTL_INLINE {
+      for (std::int64_t row = 0; row < rows; ++row) {
+        const float factor =
+            exponentials(scores + row * forward_columns, count, scratch_.largest + row, scratch_.denominators + row);
+        float* sums = scratch_.sums + row * width;
+        if (factor == 1.0f) continue;
+#pragma omp simd
+        for (std::int64_t i = 0; i < width; ++i) sums[i] *= factor;
+      }
+    });
+    for (std::int64_t row = 0; conditions_.drops() && row < rows; ++row) {
+      conditions_.mask(sample).drop(head, t + row, key, count, scores + row * forward_columns);
+    }
+    multiply({.a = scores,
+              .a_row = forward_columns,
+              .a_step = 1,
+              .b = scratch_.values + key * width,
+              .b_step = width,
+              .c = scratch_.sums,
+              .c_row = width,
+              .rows = rows,
+              .columns = width,
+              .depth = count,
+              .add = true});
+  }
+
+  void write(std::int64_t sample, std::int64_t head, std::int64_t t, std::int64_t rows) {
+    const HeadRows result = heads_.result(sample, head);
+    T* y = buffers_.out<T>(0) + result.offset + t * result.step;
+    float* log_sums = buffers_.out<float>(1) + heads_.sums(sample, head) + t;
+    const std::int64_t width = heads_.a.value_size;
+    for (std::int64_t row = 0; row < rows; ++row) {
+      const float denominator = scratch_.denominators[row];
+      const float factor = denominator == 0.0f ? 0.0f : 1.0f / denominator;
+      write_rows(scratch_.sums + row * whole_vectors(width), 1, width, factor, y + row * result.step, result.step);
+      log_sums[row] = denominator == 0.0f ? 0.0f : scratch_.largest[row] + std::log(denominator);
+    }
+  }
+
+  const Buffers& buffers_;
+  const AttentionHeads& heads_;
+  AttentionConditions conditions_;
+  Scratch scratch_;
+};
+
+}  // namespace
+
+Lowering lower_attention(const LowerContext& context) {
+  const AttentionAttributes& a = context.op.as<Attention>().a;
+  const AttentionHeads heads{a, AttentionSizes(a, context.input_types())};
+  const std::int64_t floats = Scratch(heads, nullptr).count;
+  return with_type(context.input(0).dtype, [&](auto type) {
+    using T = decltype(type);
+    const auto run = [=, threads = context.threads](const Buffers& buffers) {
+      each_key_head<Head<T>>(buffers, heads, threads, floats);
+    };
+    return own_kernel(context, run, context.threads * floats * size_of(DType::float32));
+  });
+}
+
+}  // namespace trainctl::cpu

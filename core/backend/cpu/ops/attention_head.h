@@ -1,0 +1,163 @@
+// One head of attention on the CPU: where its rows lie, which keys a query sees, and copies of rows in float32.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <utility>
+
+#include "core/backend/cpu/lower.h"
+#include "core/backend/cpu/simd/dropping.h"
+#include "core/backend/cpu/simd/math.h"
+#include "core/graph/ops/attention_heads.h"
+
+namespace trainctl::cpu {
+
+inline constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
+
+constexpr std::int64_t whole_vectors(std::int64_t count) { return (count + 15) / 16 * 16; }
+
+// Sets the scores of keys that query t does not see to minus infinity; scores[0] belongs to key `key`.
+inline void hide(const Visibility& visibility, std::int64_t t, std::int64_t key, std::int64_t count, float* scores) {
+  const std::int64_t first = visibility.first(t) - key, end = std::max<std::int64_t>(0, visibility.end(t) - key);
+  for (std::int64_t k = 0; k < std::min(count, first); ++k) scores[k] = minus_infinity;
+  for (std::int64_t k = end; k < count; ++k) scores[k] = minus_infinity;
+  if (visibility.mask == nullptr && visibility.documents == nullptr) return;
+  for (std::int64_t k = 0; k < count; ++k) {
+    if (!visibility.may_see(t, key + k)) scores[k] = minus_infinity;
+  }
+}
+
+// Copies `rows` rows of `width` values, times `factor`, to rows of whole vectors; the values after the width are 0.
+template <class T>
+void copy_rows(const T* from, std::int64_t step, std::int64_t rows, std::int64_t width, float factor, float* to) {
+  simd([=]() TRAINCTL_INLINE {
+    const std::int64_t stride = whole_vectors(width);
+    for (std::int64_t row = 0; row < rows; ++row) {
+      const T* x = from + row * step;
+      float* y = to + row * stride;
+#pragma omp simd
+      for (std::int64_t i = 0; i < width; ++i) y[i] = load(x[i]) * factor;
+      for (std::int64_t i = width; i < stride; ++i) y[i] = 0;
+    }
+  });
+}
+
+// Copies `rows` rows of `width` values, times `factor`, to tiles of `tile` rows, transposed: the tiles follow each
+// other, each [width][tile]. The columns after the last row are 0.
+template <class T>
+void copy_transposed(const T* from, std::int64_t step, std::int64_t rows, std::int64_t width, float factor,
+                     std::int64_t tile, float* to) {
+  simd([=]() TRAINCTL_INLINE {
+    for (std::int64_t first = 0; first < rows; first += 16) {
+      float* y = to + first / tile * tile * width + first % tile;
+      const std::int64_t count = std::min<std::int64_t>(16, rows - first);
+      const T* x = from + first * step;
+      for (std::int64_t i = 0; i < width; ++i) {
+        for (std::int64_t row = 0; row < count; ++row) y[i * tile + row] = load(x[row * step + i]) * factor;
+        for (std::int64_t row = count; row < 16; ++row) y[i * tile + row] = 0;
+      }
+    }
+  });
+}
+
+// Writes rows of whole vectors, times `factor`, to rows of `width` values in T.
+template <class T>
+void write_rows(const float* from, std::int64_t rows, std::int64_t width, float factor, T* to, std::int64_t step) {
+  simd([=]() TRAINCTL_INLINE {
+    const std::int64_t stride = whole_vectors(width);
+    for (std::int64_t row = 0; row < rows; ++row) {
+#pragma omp simd
+      for (std::int64_t i = 0; i < width; ++i) to[row * step + i] = store<T>(from[row * stride + i] * factor);
+    }
+  });
+}
+
+// The random numbers of an op's dropout in one run.
+struct AttentionMask {
+  RandomKey key;
+  float rate = 0;
+  std::uint64_t sample = 0;
+  std::int64_t first_head = 0, queries = 0, keys = 0;
+
+  // Drops the probabilities, or their gradients, of query t of a head for the keys [key, key + count).
+  void drop(std::int64_t head, std::int64_t t, std::int64_t key_number, std::int64_t count, float* values) const {
+    const std::int64_t element = ((first_head + head) * queries + t) * keys + key_number;
+    drop_elements(key, sample, rate, values, values, element, count);
+  }
+};
+
+// The inputs of an attention op besides q, k and v; `first` is the number of q among the inputs.
+class AttentionConditions {
+ public:
+  AttentionConditions(const Buffers& buffers, const AttentionHeads& heads, std::size_t first) : heads_(heads) {
+    const AttentionInputs inputs(heads.a);
+    const AttentionDropout& dropout = heads.a.dropout;
+    if (inputs.mask != 0) mask_ = buffers.in<std::uint8_t>(first + inputs.mask);
+    if (inputs.documents != 0) documents_ = buffers.in<std::int32_t>(first + inputs.documents);
+    if (inputs.samples == 0) return;
+    samples_ = buffers.in<std::int64_t>(first + inputs.samples);
+    const auto step = static_cast<std::uint32_t>(*buffers.in<std::int64_t>(first + inputs.step));
+    key_ = RandomKey{dropout.seed, Purpose::dropout, step, dropout.layer};
+  }
+
+  Visibility visibility(std::int64_t sample) const {
+    return {.mask = mask_ != nullptr ? mask_ + sample * heads_.sizes.keys : nullptr,
+            .documents = documents_ != nullptr ? documents_ + sample * heads_.sizes.queries : nullptr,
+            .causal = heads_.a.causal,
+            .window = heads_.a.window,
+            .keys = heads_.sizes.keys};
+  }
+  bool drops() const { return samples_ != nullptr; }
+  // Only if drops().
+  AttentionMask mask(std::int64_t sample) const {
+    const AttentionDropout& dropout = heads_.a.dropout;
+    return {.key = key_,
+            .rate = dropout.rate,
+            .sample = static_cast<std::uint64_t>(samples_[sample]),
+            .first_head = dropout.heads ? dropout.heads->first : 0,
+            .queries = heads_.sizes.queries,
+            .keys = heads_.sizes.keys};
+  }
+
+ private:
+  const AttentionHeads& heads_;
+  const std::uint8_t* mask_ = nullptr;
+  const std::int32_t* documents_ = nullptr;
+  const std::int64_t* samples_ = nullptr;
+  RandomKey key_{};
+};
+
+// Takes arrays of floats one after the other from a thread's workspace, or only counts them if there is none.
+class FloatArena {
+ public:
+  explicit FloatArena(float* memory) : memory_(memory) {}
+
+  float* take(std::int64_t count) {
+    float* const array = memory_ != nullptr ? memory_ + taken_ : nullptr;
+    taken_ += whole_vectors(count);
+    return array;
+  }
+  std::int64_t taken() const { return taken_; }
+
+ private:
+  float* memory_;
+  std::int64_t taken_ = 0;
+};
+
+// Runs Work::run(sample, key head) for all key heads, shared among `threads` threads. Each thread has a Work of its
+// own, with `floats` floats of the op's workspace.
+template <class Work>
+void each_key_head(const Buffers& buffers, const AttentionHeads& heads, int threads, std::int64_t floats) {
+  const std::int64_t per_sample = heads.sizes.key_heads, count = heads.sizes.samples * per_sample;
+  parallel_ranges(threads, 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t share = begin; share < end; ++share) {
+      Work work(buffers, heads, buffers.workspace<float>() + share * floats);
+      for (std::int64_t i = count * share / threads; i < count * (share + 1) / threads; ++i) {
+        work.run(i / per_sample, i % per_sample);
+      }
+    }
+  });
+}
+
+}  // namespace trainctl::cpu

@@ -1,0 +1,98 @@
+// Expands attention layers.
+#include "core/layers/attention/attention_layer.h"
+
+#include <cmath>
+
+#include "core/base/format.h"
+#include "core/base/random.h"
+#include "core/graph/ops/attention.h"
+#include "core/graph/ops/dense.h"
+
+namespace trainctl {
+
+std::vector<Reference> AttentionLayer::references() const {
+  std::vector<Reference> all = from.list;
+  if (!reads_documents()) return all;
+  // The previous layer has no reference of its own, so that it must be named if there is a second input.
+  all.push_back(documents);
+  return all;
+}
+
+std::array<Feature, 3> AttentionLayer::operands(Layer& layer, const std::vector<Feature>& inputs) const {
+  const std::size_t count = inputs.size() - (reads_documents() ? 1 : 0);
+  if (count == 0) {
+    return {layer.error("`documents` needs `from`, with the name of the layer whose output is the query", inputs[0])};
+  }
+  if (count > 3) {
+    return {layer.error(format("from names {} layers, but query, value and key are at most three", count), inputs[0])};
+  }
+  const std::array<Feature, 3> operands{inputs[0], inputs[count > 1 ? 1 : 0], inputs[count - 1]};
+  for (const Feature& operand : operands) {
+    if (layer.shape(operand).rank() != 2) {
+      return {layer.error(format("input {} of '{}' is not a sequence (positions, features)",
+                                 to_string(layer.shape(operand)), operand.layer),
+                          operand)};
+    }
+  }
+  const std::int64_t keys = layer.shape(operands[2])[0], values = layer.shape(operands[1])[0];
+  if (keys != values) {
+    return {layer.error(format("the key has {} positions, and the value {}", keys, values), operands[2])};
+  }
+  return operands;
+}
+
+TensorId AttentionLayer::project(Layer& layer, const std::string& name, TensorId x, std::int64_t columns,
+                                 const Shape& shape) const {
+  const std::int64_t inputs = shape.count() / columns;
+  std::vector<TensorId> ids{
+      x, layer.parameter(name + "/kernel", {inputs, columns}, make_initializer(kernel_initializer, shape), true,
+                         penalty_of(kernel_regularizer))};
+  if (use_bias) {
+    ids.push_back(layer.parameter(name + "/bias", {columns}, make_initializer(bias_initializer, {columns}), false,
+                                  penalty_of(bias_regularizer)));
+  }
+  return layer.op(std::make_shared<Dense>(), ids)[0];
+}
+
+Feature AttentionLayer::attend(Layer& layer, const std::vector<Feature>& inputs, const HeadSizes& sizes) const {
+  if (sizes.heads % sizes.key_heads != 0) {
+    return layer.error(format("{} heads of queries cannot share {} heads of keys: the one number must divide the other",
+                              sizes.heads, sizes.key_heads),
+                       inputs[0]);
+  }
+  const auto [query, value, key] = operands(layer, inputs);
+  if (!query.known()) return {};
+  const std::int64_t query_features = layer.shape(query).back();
+  const auto heads = [&](const char* name, const Feature& feature, std::int64_t count, std::int64_t size) {
+    const std::int64_t features = layer.shape(feature).back();
+    return project(layer, name, feature.tensor, checked_multiply(count, size), {features, count, size});
+  };
+  std::vector<TensorId> operands{heads("query", query, sizes.heads, sizes.head_size),
+                                 heads("key", key, sizes.key_heads, sizes.head_size),
+                                 heads("value", value, sizes.key_heads, sizes.value_size)};
+  AttentionAttributes attributes{.head_size = sizes.head_size,
+                                 .value_size = sizes.value_size,
+                                 .scale = static_cast<float>(1 / std::sqrt(static_cast<double>(sizes.head_size))),
+                                 .causal = use_causal_mask,
+                                 .window = sliding_window,
+                                 .documents = reads_documents()};
+  if (reads_documents()) {
+    const Shape numbers = layer.shape(inputs.back()), positions{layer.shape(query)[0]};
+    if (layer.type(inputs.back()).dtype != DType::int32 || numbers != positions ||
+        layer.shape(key)[0] != positions[0]) {
+      return layer.error(format("documents {} are not whole numbers for the {} positions of query and key",
+                                to_string(numbers), positions[0]),
+                         inputs.back());
+    }
+    operands.push_back(inputs.back().tensor);
+  }
+  if (layer.training() && dropout > 0) {
+    attributes.dropout = {static_cast<float>(dropout), layer.seed(), name_hash(layer.path()), {}};
+    for (const TensorId id : layer.dropout_inputs()) operands.push_back(id);
+  }
+  const TensorId y = layer.op(std::make_shared<Attention>(attributes), operands, {"log_sum_exp"})[0];
+  const std::int64_t outputs = output_shape.or_else(query_features);
+  return layer.output(project(layer, "attention_output", y, outputs, {sizes.heads, sizes.value_size, outputs}));
+}
+
+}  // namespace trainctl

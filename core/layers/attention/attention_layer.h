@@ -1,0 +1,67 @@
+// The base of multi_head_attention and group_query_attention: projections of queries, keys and values, attention, and
+// the projection of its result.
+#pragma once
+
+#include "core/layers/initializers.h"
+#include "core/layers/layer.h"
+#include "core/layers/regularizers.h"
+
+namespace trainctl {
+
+// The numbers and sizes of heads.
+struct HeadSizes {
+  std::int64_t heads, key_heads;       // of queries; of keys and values
+  std::int64_t head_size, value_size;  // columns of a head of queries and keys; of values
+};
+
+struct AttentionLayer : LayerOptions {
+  References from;
+  Reference documents;
+  double dropout = 0;
+  bool use_bias = true;
+  bool use_causal_mask = false;
+  std::int64_t sliding_window = 0;
+  Auto<std::int64_t> output_shape;
+  InitializerChoice kernel_initializer{"glorot_uniform"};
+  InitializerChoice bias_initializer{"zeros"};
+  RegularizerChoice kernel_regularizer, bias_regularizer;
+
+  std::vector<Reference> references() const final;
+  bool reads_numbers(std::size_t input) const override { return reads_documents() && input + 1 == references().size(); }
+
+ protected:
+  bool reads_documents() const { return !documents.name.empty(); }
+  Feature attend(Layer& layer, const std::vector<Feature>& inputs, const HeadSizes& sizes) const;
+
+ private:
+  // Returns the query, the value and the key among the inputs, or unknown features after reporting an error.
+  std::array<Feature, 3> operands(Layer& layer, const std::vector<Feature>& inputs) const;
+  // Returns x [N, T, in] times the kernel `name`/kernel (in, columns), plus a bias. `shape` is the shape of Keras'
+  // kernel, from which the initial values follow.
+  TensorId project(Layer& layer, const std::string& name, TensorId x, std::int64_t columns, const Shape& shape) const;
+};
+
+// Adds the keys of an AttentionLayer, which follow the keys of the layer itself.
+template <class O>
+Keys<O> attention_keys(Keys<O>&& keys) {
+  return std::move(keys)
+      .key("from", &O::from,
+           "The layer whose output is query, key and value (self-attention); or a list of the layers of query and "
+           "value, or of query, value and key. Absent: the previous layer.")
+      .key("dropout", &O::dropout, "Share of attention weights that become zero in training.", from_zero_to_below(1))
+      .key("use_bias", &O::use_bias, "Whether biases are added.")
+      .key("use_causal_mask", &O::use_causal_mask, "Whether a position attends to itself and earlier positions only.")
+      .key("sliding_window", &O::sliding_window,
+           "If not 0, a position attends only to positions that are less than this number of positions away.",
+           at_least(0))
+      .key("documents", &O::documents,
+           "An input of the model with a whole number for each position (documents of a text that are packed into one "
+           "sample): a position attends only to positions of the same number.")
+      .key("output_shape", &O::output_shape, "Number of outputs; auto: that of the query.", between(1, max_channels))
+      .key("kernel_initializer", &O::kernel_initializer, "Initial values of the kernels.")
+      .key("bias_initializer", &O::bias_initializer, "Initial values of the biases.")
+      .key("kernel_regularizer", &O::kernel_regularizer, "A penalty on the kernels.")
+      .key("bias_regularizer", &O::bias_regularizer, "A penalty on the biases.");
+}
+
+}  // namespace trainctl
