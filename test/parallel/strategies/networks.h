@@ -61,6 +61,28 @@ inline constexpr const char* sequence = R"(layers:
   - dense: {units: 11, activation: softmax}
 )";
 
+// Two blocks of a transformer, with dropout of attention weights, and heads that share keys and values in the second.
+inline constexpr const char* transformer = R"(layers:
+  - embedding: {input_dim: 11, output_dim: 16}
+  - residual:
+      name: first
+      layers:
+        - layer_normalization
+        - multi_head_attention: {name: attention, num_heads: 4, key_dim: 4, use_causal_mask: true, dropout: 0.2}
+  - residual:
+      name: first_mlp
+      layers:
+        - layer_normalization
+        - dense: {name: up, units: 64, activation: gelu}
+        - dense: {name: down, units: 16}
+  - residual:
+      name: second
+      layers:
+        - layer_normalization
+        - group_query_attention: {name: attention, num_query_heads: 8, num_key_value_heads: 4, head_dim: 4}
+  - dense: {units: 11, activation: softmax}
+)";
+
 // The product of two activations that the ranks split by heads. The heads are a dimension of their own, which a permute
 // layer moves before the dimension of the positions.
 inline constexpr const char* heads = R"(layers:
@@ -206,6 +228,8 @@ inline const Case cases[] = {
      0.003},
     {"sequence", [] { return Network(sequence, {input_of("", {6}, DType::int32)}, "{name: rmsprop, epsilon: 1e-2}"); },
      0.01},
+    {"transformer",
+     [] { return Network(transformer, {input_of("", {6}, DType::int32)}, "{name: adam, epsilon: 1e-3}"); }, 0.003},
     {"classes",
      [] {
        return Network(classes, {input_of("", {8, 8, 2})}, "{name: sgd, momentum: 0.9}");

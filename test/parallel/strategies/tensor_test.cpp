@@ -1,4 +1,6 @@
 // Tests that ranks that split layers communicate no more than necessary, and hold shards that make up whole parameters.
+#include <algorithm>
+
 #include "core/base/format.h"
 #include "core/graph/ops/collectives.h"
 #include "parallel/mesh/axes.h"
@@ -74,6 +76,33 @@ TEST_CASE("a product of activations is split by heads") {
   CHECK(exchanges(gathered) == std::vector<std::string>{"forward all_gather_columns product"});
   CHECK(shape_of(gathered, "product/output") == "4x2x2x12");
   CHECK(shape_of(gathered, "product/output/gathered") == "4x8x2x12");
+}
+
+TEST_CASE("attention is split by heads of keys, and exchanges one sum forward and one backward") {
+  constexpr const char* layers = R"(layers:
+  - flatten
+  - dense: {name: features, units: 48, activation: tanh}
+  - reshape: {name: rows, target_shape: [3, 16]}
+  - residual:
+      name: block
+      layers:
+        - group_query_attention: {name: attention, num_query_heads: 8, num_key_value_heads: 4, head_dim: 6}
+  - flatten
+  - dense: {name: last, units: 3}
+)";
+  const Program program = training_of(layers, 4);
+  CHECK(shape_of(program, "block/attention/query/kernel") == "16x12");  // 2 of 8 heads
+  CHECK(shape_of(program, "block/attention/key/kernel") == "16x6");     // 1 of 4 heads
+  CHECK(shape_of(program, "block/attention/attention_output/kernel") == "12x16");
+  std::vector<std::string> found = exchanges(program);
+  std::erase_if(found, [](const std::string& exchange) { return exchange.find("attention") == std::string::npos; });
+  CHECK(found == std::vector<std::string>{"forward all_reduce block/attention", "backward all_reduce block/attention"});
+  // Two ranks cannot share one head of keys.
+  const Program odd = training_of(
+      "layers: [{reshape: [8, 16]}, {group_query_attention: {name: a, num_query_heads: 4, num_key_value_heads: 1, "
+      "head_dim: 16}}, flatten, {dense: 64}, {dense: 2}]",
+      2);
+  CHECK(shape_of(odd, "a/key/kernel") == "16x16");
 }
 
 TEST_CASE("channels are gathered once for all layers that need all of them") {
