@@ -135,6 +135,13 @@ Value weights() {
   return w;
 }
 
+// Checks that the op computes the same bits if its gradient has the memory of the predictions.
+void check_in_place(Backend& backend, const std::shared_ptr<const OpDef>& op, const std::vector<Value>& inputs,
+                    const std::vector<Value>& initial, const std::vector<Value>& expected) {
+  const auto got = run_op(backend, op, inputs, initial, nullptr, nullptr, OutputPlaces::in_place);
+  for (std::size_t i = 0; i < expected.size(); ++i) CHECK(got[i].values == expected[i].values);
+}
+
 }  // namespace
 
 TEST_CASE("losses and their gradients have the values of definitions and central differences") {
@@ -185,6 +192,7 @@ TEST_CASE("losses and their gradients have the values of definitions and central
   }
   const auto op = std::make_shared<Loss>(rule, true, accumulate);
   const auto got = run_op(*backend, op, {x, targets, w}, {scalar(5), scalar(3)});
+  check_in_place(*backend, op, {x, targets, w}, {scalar(5), scalar(3)}, got);
   CHECK(got[0].values[0] == Approx(sum).epsilon(1e-5));
   CHECK(got[1].values[0] == Approx(count));
   CHECK(largest_error(got[2], gradient) < (dtype == DType::float32 ? 1e-5 : 5e-3));
@@ -226,6 +234,7 @@ TEST_CASE("losses sum over the positions of samples, with weights per sample or 
   }
   for (double weight : w.values) count += weight;
   const auto got = run_op(*backend, std::make_shared<Loss>(rule, true, false, scale), {x, targets, w});
+  check_in_place(*backend, std::make_shared<Loss>(rule, true, false, scale), {x, targets, w}, {}, got);
   CHECK(got[0].values[0] == Approx(sum).epsilon(1e-5));
   CHECK(got[1].values[0] == Approx(count));
   CHECK(got[2].type.shape == x.type.shape);
@@ -278,6 +287,7 @@ TEST_CASE("a loss over samples uses all positions of a sample with their weights
     x.values[static_cast<std::size_t>(i * k)] = std::numeric_limits<double>::quiet_NaN();
   }
   const auto got = run_op(*backend, std::make_shared<Loss>(Dice{}, true, false, 0.5f), {x, targets, w});
+  check_in_place(*backend, std::make_shared<Loss>(Dice{}, true, false, 0.5f), {x, targets, w}, {}, got);
   CHECK(got[0].values[0] == Approx(sum).epsilon(1e-5));
   CHECK(got[1].values[0] == Approx(count));
   CHECK(largest_error(got[2], gradient) < (dtype == DType::float32 ? 1e-5 : 5e-3));

@@ -34,9 +34,21 @@ struct SoftmaxCrossentropy {
   }
   static double chance(std::int64_t values) { return std::log(static_cast<double>(values)); }
 
-  // The sums over the row of e^(x - top), of the targets t, and of t (x - top).
+  // The sums over the row of e^(x - top), of the targets t, and of t (x - top). The last two have one term if the row
+  // says that the target is a single class.
   template <class Row, class Target>
   TRAINCTL_KERNEL_FUNCTION static Sums<3> class_sums(const Row& row, const Target& target, float top) {
+    if constexpr (requires { row.is_single(target); }) {
+      if (row.is_single(target)) {
+        const float exponentials = row.template sums<1>([=](std::int64_t, float x) TRAINCTL_KERNEL_LAMBDA {
+                                        return Sums<1>{{Row::exp(x - top)}};
+                                      })
+                                       .of[0];
+        if (target.label < 0 || target.label >= row.values) return {{exponentials, 0.0f, 0.0f}};
+        const float t = target(target.label);
+        return {{exponentials, t, t * (row.at(target.label) - top)}};
+      }
+    }
     return row.template sums<3>([=](std::int64_t k, float x) TRAINCTL_KERNEL_LAMBDA {
       const float t = target(k);
       return Sums<3>{{Row::exp(x - top), t, t * (x - top)}};

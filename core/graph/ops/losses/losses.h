@@ -67,7 +67,7 @@ struct ClassSums final : OpDef {
 // Inputs: predictions, targets, weights. If each rank has the predictions of a range of the classes, also the class
 // sums of all ranks [N, P..., ranks * class_sums]; targets are for all classes. Outputs: the weighted sum of losses,
 // float32 scalar (role reduced); if `counts`, the sum of the weights, float32 scalar (role reduced); in training, the
-// gradient of `scale` times the sum of losses with respect to the predictions, like predictions.
+// gradient of `scale` times the sum of losses with respect to the predictions, like predictions, in place on them.
 struct Loss final : OpDef {
   LossRule rule;
   bool training = false;
@@ -84,6 +84,9 @@ struct Loss final : OpDef {
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
   OutputPlacements placements(const PlacementQuery& query) const override;
+  std::vector<InPlace> in_place() const override {
+    return training ? std::vector<InPlace>{{0, sums()}} : std::vector<InPlace>{};
+  }
 };
 
 }  // namespace trainctl

@@ -41,13 +41,18 @@ struct LossRow {
   }
   template <class Value>
   TRAINCTL_INLINE float largest(const Value& value) const {
-    float top = value(0, load(x[0]));
+    const T* const from = x;
+    float top = value(0, load(from[0]));
+#pragma omp simd reduction(max : top)
     for (std::int64_t k = 1; k < values; ++k) {
-      const float candidate = value(k, load(x[k]));
+      const float candidate = value(k, load(from[k]));
       top = candidate > top ? candidate : top;
     }
     return top;
   }
+  // Whether all classes but the label have the target 0.
+  TRAINCTL_INLINE static bool is_single(const ClassTarget& target) { return target.smoothing.shift == 0.0f; }
+  TRAINCTL_INLINE float at(std::int64_t k) const { return load(x[k]); }
   template <int n, class Term>
   TRAINCTL_INLINE Sums<n> sums(const Term& term) const {
     return sums_of(term, std::make_integer_sequence<int, n>());
