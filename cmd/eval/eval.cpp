@@ -33,6 +33,7 @@
 #include "parallel/launch/start_ranks.h"
 #include "parallel/trainer/evaluate.h"
 #include "run/job/job.h"
+#include "run/job/prepared_data.h"
 #include "run/job/trained_network.h"
 #include "run/run_spec.h"
 
@@ -213,6 +214,7 @@ int run_eval(EvalOptions& options) {
       read_thresholds(options.thresholds, spec.train.result_names(output_names(spec.model)));
   const RunSpec evaluated = options.confusion ? with_confusion_matrix(spec) : spec;
   const Situation situation = find_situation(Variables::of_process());
+  prepare_data_with_progress(spec.data);
   if (const std::optional<int> code = supervise_ranks(spec.cluster, options.launch, launched_config(options.common),
                                                       situation, {false, options.common.json}))
     return *code;

@@ -15,6 +15,7 @@
 #include "parallel/launch/ranks/run_rank.h"
 #include "parallel/launch/start_ranks.h"
 #include "run/job/checked.h"
+#include "run/job/prepared_data.h"
 #include "run/run_spec.h"
 #include "run/training/training.h"
 
@@ -74,6 +75,7 @@ void check_all(const RunSpec& spec, const VerifyOptions& options) {
 
 // Executes one of the runs, in a process that verify-scaling has started, or as one of its ranks.
 int run_scaled(const RunSpec& spec, const VerifyOptions& options, const Situation& situation) {
+  prepare_data_with_progress(spec.data);
   if (const std::optional<int> code =
           supervise_ranks(spec.cluster, options.launch, launched_config(options.common), situation, {false, false}))
     return *code;

@@ -14,7 +14,7 @@
 
 namespace trainctl {
 
-CacheLock::CacheLock(const std::string& path, const std::function<void()>& waits) {
+CacheLock::CacheLock(const std::string& path, const std::function<void()>& waits) : path_(path) {
   descriptor_ = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (descriptor_ < 0) {
     throw Error(ErrorKind::resource, SourceLocation{path},
@@ -35,6 +35,11 @@ CacheLock::CacheLock(const std::string& path, const std::function<void()>& waits
   }
 }
 
-CacheLock::~CacheLock() { close(descriptor_); }
+// A process that waits for a lock whose file is removed gets the lock nevertheless; one that comes later makes a new
+// file. Both then find what this process made, or make it again: each writes under a temporary name of its own.
+CacheLock::~CacheLock() {
+  unlink(path_.c_str());
+  close(descriptor_);
+}
 
 }  // namespace trainctl

@@ -1,8 +1,6 @@
 // Tokenizes a corpus on all cores into a file of the cache.
 #include "io/datasets/text/token_cache.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 
 #include "core/base/files.h"
@@ -164,7 +162,6 @@ TokenStream cached_tokens(const Corpus& corpus, const Tokenization& tokenization
       write_tokens(path, corpus, tokenization, preparation);
       stream = open_token_file(path);
     }
-    unlink((path + ".lock").c_str());
   }
   stream->tokens.path = corpus.path;  // messages name the text
   stream->offset = -1;
