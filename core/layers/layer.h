@@ -46,6 +46,9 @@ struct LayerOptions : Options {
   // The size of the vocabulary for a layer that reads tokens, which are whole numbers from 0 to below that size; 0 for
   // layers that read values.
   virtual std::int64_t tokens() const { return 0; }
+  // Whether this is a further use of a layer that has the options of the first use, except for those that state how
+  // this use differs (like the arguments of Keras' call()). Otherwise the options of all uses must be equal.
+  virtual bool takes_options_of_first_use() const { return false; }
 };
 
 // Base of layers with one input.
@@ -90,6 +93,8 @@ class Layer {
   // Whether training leaves the layer's weights and running statistics unchanged.
   bool frozen() const { return frozen_; }
   std::uint64_t seed() const;
+  // The options of the layer's first use; this use's own options if it is the first.
+  const LayerOptions& first_use() const;
   // The shape of one sample, without the batch dimension.
   Shape shape(const Feature& feature) const;
   const TensorType& type(const Feature& feature) const;  // type of the whole batch

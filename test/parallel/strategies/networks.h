@@ -61,6 +61,25 @@ inline constexpr const char* sequence = R"(layers:
   - dense: {units: 11, activation: softmax}
 )";
 
+// A language model without attention: a table that is used twice, positions, heads with rotary positions, and gates.
+inline constexpr const char* language = R"(layers:
+  - reversible_embedding: {name: tokens, input_dim: 11, output_dim: 16}
+  - position_embedding: {name: positions, sequence_length: 8}
+  - add: {name: x, from: ["tokens@1", positions]}
+  - rms_normalization
+  - dense: {name: query, units: 32}
+  - rotary_embedding: {num_heads: 8}
+  - dense: {name: out, units: 16}
+  - add: {name: y, from: [x, out]}
+  - rms_normalization: {name: second}
+  - dense: {name: gate, units: 48}
+  - dense: {name: up, from: second, units: 48}
+  - gated_linear_unit: {from: [gate, up], activation: silu}
+  - dense: {name: down, units: 16}
+  - add: {name: z, from: [y, down]}
+  - reversible_embedding: {name: tokens, reverse: true}
+)";
+
 // The product of two activations that the ranks split by heads. The heads are a dimension of their own, which a permute
 // layer moves before the dimension of the positions.
 inline constexpr const char* heads = R"(layers:
@@ -205,6 +224,8 @@ inline const Case cases[] = {
      },
      0.003},
     {"sequence", [] { return Network(sequence, {input_of("", {6}, DType::int32)}, "{name: rmsprop, epsilon: 1e-2}"); },
+     0.01},
+    {"language", [] { return Network(language, {input_of("", {6}, DType::int32)}, "{name: rmsprop, epsilon: 1e-2}"); },
      0.01},
     {"classes",
      [] {
