@@ -9,6 +9,7 @@
 // Ops of the forward pass that can be exported to ONNX.
 #define TRAINCTL_EXPORTED_OPS(X) \
   X(dense) \
+  X(dense_grad_input) \
   X(conv2d) \
   X(conv2d_grad_input) \
   X(pool2d) \
@@ -25,6 +26,7 @@
   X(activation) \
   X(add) \
   X(multiply) \
+  X(gated_linear_unit) \
   X(multiply_channels) \
   X(scale_by) \
   X(extremum) \
@@ -34,6 +36,8 @@
   X(softmax) \
   X(attention) \
   X(embedding) \
+  X(position_embedding) \
+  X(rotary) \
   X(concatenate) \
   X(cast)
 
@@ -43,7 +47,6 @@
 
 // Ops of the backward pass and other ops of training.
 #define TRAINCTL_TRAINING_OPS(X) \
-  X(dense_grad_input) \
   X(dense_grad_weights) \
   X(conv2d_grad_weights) \
   X(pool2d_grad) \
@@ -63,6 +66,7 @@
   X(group_norm_grad) \
   X(activation_grad) \
   X(multiply_channels_grad) \
+  X(gated_linear_unit_grad) \
   X(extremum_grad) \
   X(count) \
   X(penalize) \
@@ -73,6 +77,7 @@
   X(attention_grad) \
   X(dropout) \
   X(embedding_grad) \
+  X(position_embedding_grad) \
   X(loss) \
   X(class_sums) \
   X(metric) \

@@ -23,9 +23,10 @@ const ChoiceTable& activation_choices() {
               .key("alpha", &ActivationOptions::alpha, "The negated limit of the function far below zero.",
                    at_least(0)),
           plain("selu", "1.0507 * x where x is positive, else 1.7581 * (exp(x) - 1); use it with lecun_normal."),
-          plain("gelu",
-                "x times the cumulative distribution function of the standard normal distribution, without "
-                "approximation."),
+          Keys<ActivationOptions>("gelu",
+                                  "x times the cumulative distribution function of the standard normal distribution.")
+              .key("approximate", &ActivationOptions::approximate,
+                   "Whether the function is approximated by tanh, as in GPT-2 and Gemma."),
           plain("silu", "x * sigmoid(x).").alias("swish"),
           plain("mish", "x * tanh(softplus(x))."),
           plain("hard_swish", "x * hard_sigmoid(x).").alias("hard_silu"),
@@ -43,6 +44,7 @@ ActivationFunction activation_function(const Choice& activation) {
     if (activation.name != name_of(kind)) continue;
     ActivationFunction function{kind};
     const auto& options = activation.as<ActivationOptions>();
+    if (kind == ActivationKind::gelu && options.approximate) function.kind = ActivationKind::gelu_tanh;
     if (kind == ActivationKind::leaky_relu) function.slope = static_cast<float>(options.negative_slope);
     if (kind == ActivationKind::elu) function.slope = static_cast<float>(options.alpha);
     return function;

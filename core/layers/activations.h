@@ -10,6 +10,7 @@ namespace trainctl {
 struct ActivationOptions : Options {
   double negative_slope = 0.3;  // read by leaky_relu only
   double alpha = 1;             // read by elu only
+  bool approximate = false;     // read by gelu only
 };
 
 const ChoiceTable& activation_choices();

@@ -27,6 +27,10 @@ bool Layer::training() const { return expansion_.options.training; }
 
 std::uint64_t Layer::seed() const { return expansion_.options.seed; }
 
+const LayerOptions& Layer::first_use() const {
+  return expansion_.first_uses_.at(without_uses(path_))->as<LayerOptions>();
+}
+
 Shape Layer::shape(const Feature& feature) const {
   return expansion_.graph.tensor(feature.tensor).type.shape.without_front();
 }

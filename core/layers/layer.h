@@ -48,6 +48,9 @@ struct LayerOptions : Options {
   virtual std::int64_t tokens() const { return 0; }
   // Whether input number `input` may hold whole numbers instead of values.
   virtual bool reads_numbers([[maybe_unused]] std::size_t input) const { return tokens() != 0; }
+  // Whether this is a further use of a layer that has the options of the first use, except for those that state how
+  // this use differs (like the arguments of Keras' call()). Otherwise the options of all uses must be equal.
+  virtual bool takes_options_of_first_use() const { return false; }
 };
 
 // Base of layers with one input.
@@ -99,6 +102,8 @@ class Layer {
   // Whether training leaves the layer's weights and running statistics unchanged.
   bool frozen() const { return frozen_; }
   std::uint64_t seed() const;
+  // The options of the layer's first use; this use's own options if it is the first.
+  const LayerOptions& first_use() const;
   // The shape of one sample, without the batch dimension.
   Shape shape(const Feature& feature) const;
   const TensorType& type(const Feature& feature) const;  // type of the whole batch

@@ -327,6 +327,7 @@ constexpr Row rows[] = {
     {"BatchNormalization", "batch_normalization",
      "momentum epsilon center scale synchronized beta_initializer gamma_initializer"},
     {"LayerNormalization", "layer_normalization", "epsilon center scale beta_initializer gamma_initializer"},
+    {"RMSNormalization", "rms_normalization", "epsilon"},
     {"GroupNormalization", "group_normalization", "groups epsilon center scale beta_initializer gamma_initializer"},
     {"MaxPooling1D", "max_pooling1d", "pool_size strides padding", pooling},
     {"AveragePooling1D", "average_pooling1d", "pool_size strides padding", pooling},

@@ -47,6 +47,7 @@ constexpr ClassWeights classes[] = {
     {"PReLU", {"alpha"}},
     {"BatchNormalization", {"scale:gamma", "center:beta", "moving_mean", "moving_variance"}},
     {"LayerNormalization", affine_weights},
+    {"RMSNormalization", {"scale"}},
     {"GroupNormalization", affine_weights},
     {"LayerScale", {"depthwise_kernel"}},
 };

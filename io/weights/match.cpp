@@ -27,6 +27,7 @@ const char* pytorch_name(std::string_view leaf) {
   static constexpr std::pair<std::string_view, const char*> names[] = {{"kernel", "weight"},
                                                                        {"depthwise_kernel", "weight"},
                                                                        {"gamma", "weight"},
+                                                                       {"scale", "weight"},
                                                                        {"embeddings", "weight"},
                                                                        {"alpha", "weight"},
                                                                        {"bias", "bias"},
@@ -58,9 +59,18 @@ std::string recurrent_name(const std::string& layer, std::string_view leaf) {
 }
 
 // The order in which Keras numbers the tensors of a layer; the same order holds for all kinds of layers.
-constexpr std::string_view keras_order[] = {
-    "depthwise_kernel", "pointwise_kernel", "kernel", "recurrent_kernel", "embeddings", "alpha", "gamma", "beta",
-    "moving_mean",      "moving_variance",  "bias"};
+constexpr std::string_view keras_order[] = {"depthwise_kernel",
+                                            "pointwise_kernel",
+                                            "kernel",
+                                            "recurrent_kernel",
+                                            "embeddings",
+                                            "alpha",
+                                            "gamma",
+                                            "scale",
+                                            "beta",
+                                            "moving_mean",
+                                            "moving_variance",
+                                            "bias"};
 
 std::ptrdiff_t keras_rank(const std::string& leaf) {
   return std::find(std::begin(keras_order), std::end(keras_order), leaf) - std::begin(keras_order);

@@ -19,6 +19,7 @@ functions = {
     "softplus": F.softplus,
     "leaky_relu": lambda x: F.leaky_relu(x, 0.3),
     "gelu": F.gelu,
+    "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"),
     "silu": F.silu,
     "tanh": torch.tanh,
     "sigmoid": torch.sigmoid,
@@ -199,3 +200,77 @@ def borders():
         x = case.normal(*shape)
         how = dict(align_corners=False) if mode == "bilinear" else {}
         case.record([x], [F.interpolate(x.permute(0, 3, 1, 2), scale_factor=size, mode=mode, **how).permute(0, 2, 3, 1)])
+
+
+def gated_linear_units():
+    for name in ("none", "sigmoid", "silu", "gelu", "gelu_tanh", "relu"):
+        case = Case(f"gated_linear_unit_{name}")
+        gate, up = case.away_from_zero(3, 5, 7, scale=2), case.normal(3, 5, 7)
+        case.record([gate, up], [functions[name](gate) * up])
+
+
+def rotate_half(x):
+    """As in transformers' modeling_llama.py."""
+    half = x.shape[-1] // 2
+    return torch.cat([-x[..., half:], x[..., :half]], -1)
+
+
+def rotate_every_two(x):
+    """As in transformers' modeling_gptj.py."""
+    return torch.stack([-x[..., 1::2], x[..., ::2]], -1).flatten(-2)
+
+
+def llama3_frequencies(frequencies, factor, low, high, positions):
+    """The rule of Llama 3.1, as in transformers' modeling_rope_utils.py."""
+    result = []
+    for frequency in frequencies.tolist():
+        wavelength = 2 * np.pi / frequency
+        if wavelength < positions / high:
+            result.append(frequency)
+        elif wavelength > positions / low:
+            result.append(frequency / factor)
+        else:
+            smooth = (positions / wavelength - low) / (high - low)
+            result.append((1 - smooth) * frequency / factor + smooth * frequency)
+    return torch.tensor(result, dtype=torch.float64)
+
+
+def rotary():
+    def case(name, shape, size, width=None, base=10_000.0, neighbours=False, scaled=lambda f: f, documents=False):
+        case = Case(name)
+        x, width = case.normal(*shape), width or size
+        inputs, positions = [x], torch.arange(shape[1]).expand(shape[0], -1)
+        if documents:
+            numbers = np.sort(case.random.integers(0, 4, shape[:2], dtype=np.int32), axis=1)
+            numbers[-1] = 7  # a sample of one document
+            inputs.append(case.add(numbers))
+            positions = torch.tensor([[t - list(row).index(row[t]) for t in range(shape[1])] for row in numbers])
+        frequencies = scaled(base ** (-torch.arange(0, width, 2, dtype=torch.float64) / width))
+        angles = positions[:, :, None, None] * frequencies
+        angles = angles.repeat_interleave(2, -1) if neighbours else torch.cat([angles, angles], -1)
+        heads = x.unflatten(-1, (-1, size))
+        turning = heads[..., :width]
+        turned = turning * angles.cos() + (rotate_every_two if neighbours else rotate_half)(turning) * angles.sin()
+        case.record(inputs, [torch.cat([turned, heads[..., width:]], -1).flatten(-2)])
+
+    case("rotary", (2, 37, 48), 16)
+    case("rotary_part", (2, 9, 30), 10, width=6)
+    case("rotary_neighbours", (2, 9, 32), 16, neighbours=True)
+    case("rotary_neighbours_part", (3, 5, 14), 7, width=6, neighbours=True)
+    case("rotary_documents", (3, 11, 16), 8, documents=True)
+    case("rotary_linear", (2, 9, 16), 16, scaled=lambda f: f / 4)
+    case("rotary_llama3", (1, 70, 32), 32, base=500_000.0, scaled=lambda f: llama3_frequencies(f, 8, 1, 4, 256))
+
+
+def position_embeddings():
+    for name, positions in (("position_embedding", 5), ("position_embedding_long", 9), ("position_embedding_alone", 6)):
+        case = Case(name)
+        x, table = case.normal(3, 5, 7), case.normal(positions, 7)
+        rows = table[:5].expand(3, -1, -1)
+        case.record([x, table], [rows * x if name.endswith("alone") else rows + x])
+    case = Case("tied_embedding")
+    tokens, table = case.integers(3, 5, bound=7), case.normal(7, 6)
+    case.record([tokens, table], [torch.tanh(F.embedding(tokens.long(), table)) @ table.T])
+    case = Case("transposed_dense_sum")
+    x, kernel, other = case.normal(3, 5, 6), case.normal(9, 6, scale=0.5), case.normal(3, 5, 9)
+    case.record([x, kernel, other], [x @ kernel.T + other])

@@ -72,6 +72,19 @@ def layer_normalisation():
     layer_norm("layer_norm_bare", (5, 13), scale=False, center=False)
     layer_norm("layer_norm_sequence", (3, 7, 5, 19), epsilon=1e-5)
 
+    def rms_norm(name, shape, scale=True, center=False, epsilon=1e-3):
+        case, n = Case(name), shape[-1]
+        x = case.normal(*shape, scale=2, shift=0.5)
+        gamma = case.uniform(n, low=0.5, high=1.5) if scale else None
+        beta = case.normal(n) if center else None
+        y = F.rms_norm(x, (n,), gamma, epsilon)
+        case.record([v for v in (x, gamma, beta) if v is not None], [y + beta if center else y])
+
+    rms_norm("rms_norm", (9, 24), epsilon=1e-6)
+    rms_norm("rms_norm_sequence", (3, 7, 5, 19), epsilon=1e-5)
+    rms_norm("rms_norm_shifted", (6, 17), center=True)
+    rms_norm("rms_norm_bare", (5, 13), scale=False)
+
 
 def group_normalisation():
     def group_norm(name, shape, groups, scale=True, center=True, epsilon=1e-3):

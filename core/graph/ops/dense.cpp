@@ -82,8 +82,7 @@ std::vector<InPlace> DenseGradInput::in_place() const { return in_place_of(accum
 // is the product of g and the kernel; the gradient with respect to the kernel is the kernel gradient of a dense layer
 // with the input g.
 void DenseGradInput::differentiate(const Op& op, Differentiator& differentiator) const {
-  require(!accumulate && function.kind == ActivationKind::none,
-          "dense_grad_input: no gradient if it is fused or accumulates");
+  require(function.kind == ActivationKind::none, "dense_grad_input: no gradient if it is fused with an activation's");
   const TensorId gradient = differentiator.gradient_of(op.outputs[0]);
   if (differentiator.needs_gradient(op.inputs[1])) {
     differentiator.emit_into(std::make_shared<DenseGradWeights>(false, differentiator.accumulate()),
@@ -93,6 +92,7 @@ void DenseGradInput::differentiate(const Op& op, Differentiator& differentiator)
     differentiator.contribute(op.inputs[0],
                               differentiator.emit(std::make_shared<Dense>(), {gradient, op.inputs[1]}, op)[0]);
   }
+  if (accumulate && differentiator.needs_gradient(op.inputs[2])) differentiator.contribute(op.inputs[2], gradient);
 }
 
 std::vector<TensorType> DenseGradInput::outputs(std::span<const TensorType> inputs) const {

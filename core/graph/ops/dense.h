@@ -28,7 +28,7 @@ struct Dense final : OpDef {
 // dy [N..., out], kernel [in, out], and a third input like dx: the output y of the previous op's activation if
 // `function` is not none, or the other gradient of x if the op accumulates. Outputs: dx [N..., in]. In place on that
 // other gradient.
-// As a forward op it is the product with a transposed kernel, and has gradients.
+// As a forward op it is the product with a transposed kernel, such as that of a tied embedding, and has gradients.
 struct DenseGradInput final : OpDef {
   ActivationFunction function;  // activation of the previous op, if its gradient is fused; set by the fusion pass
   bool accumulate = false;      // set by the fusion pass

@@ -134,6 +134,8 @@ bool Expansion::admit(const Choice& choice, const Layer& layer) {
   std::string difference;
   if (first.name != choice.name) {
     difference = format("{} before, {} now", first.name, choice.name);
+  } else if (options_of(choice).takes_options_of_first_use()) {
+    return true;
   } else {
     const std::vector<std::string> all = differences(own_options(first), own_options(choice));
     if (all.empty()) return true;

@@ -8,7 +8,7 @@ namespace {
 
 struct LayerNormalizationOptions final : NormLayer {
   Feature expand(Layer& layer, const std::vector<Feature>& inputs) const override {
-    return normalise(layer, inputs[0], std::make_shared<LayerNorm>(attributes()));
+    return normalise(layer, inputs[0], std::make_shared<LayerNorm>(LayerNormAttributes{attributes()}));
   }
 };
 

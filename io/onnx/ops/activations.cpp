@@ -25,6 +25,11 @@ std::string activated(const OnnxOp& op, const ActivationFunction& function, cons
       const std::string erf_value = op.node("Erf", {op.node("Mul", {x, op.number(root)})});
       return op.node("Mul", {op.node("Mul", {x, op.number(half)}), op.node("Add", {erf_value, op.number(one)})});
     }
+    case ActivationKind::gelu_tanh: {
+      const std::string square = op.node("Mul", {op.node("Mul", {x, x}), op.number(gelu_tanh_cubic)});
+      const std::string inner = op.node("Mul", {x, op.node("Add", {square, op.number(1)})});
+      return op.node("Mul", {x, op.node("Sigmoid", {op.node("Mul", {inner, op.number(2 * gelu_tanh_scale)})})});
+    }
     case ActivationKind::silu:
       return op.node("Mul", {x, op.node("Sigmoid", {x})});
     case ActivationKind::mish:

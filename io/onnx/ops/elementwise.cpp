@@ -1,6 +1,7 @@
 // Translates element-wise ops: sums, products, maxima and minima of tensors, multiples, biases, and scaling by channel.
 #include "core/graph/ops/elementwise/bias.h"
 #include "core/graph/ops/elementwise/combine.h"
+#include "core/graph/ops/elementwise/gated_linear_unit.h"
 #include "core/graph/ops/elementwise/prelu.h"
 #include "core/graph/ops/normalization/normalize.h"
 #include "io/onnx/ops/ops.h"
@@ -23,6 +24,12 @@ void add(const OnnxOp& op) {
 void multiply(const OnnxOp& op) {
   const Channels channels = op.channels();
   op.set_output(binary(op, "Mul", channels), channels);
+}
+
+void gated_linear_unit(const OnnxOp& op) {
+  const Channels channels = op.channels();
+  const std::string gate = activated(op, op.as<GatedLinearUnit>().function, op.value(0, channels));
+  op.set_output(op.node("Mul", {gate, op.value(1, channels)}), channels);
 }
 
 void multiply_channels(const OnnxOp& op) { multiply(op); }

@@ -14,6 +14,17 @@ std::string constant_of(const OnnxOp& op, std::int64_t count, float value) {
   return op.numbers({count}, std::vector<float>(static_cast<std::size_t>(count), value));
 }
 
+// RMS normalization has an operator of its own only in later opsets.
+std::string rms_norm(const OnnxOp& op, const LayerNormAttributes& a) {
+  const std::string x = op.value(0);
+  const std::string mean = op.node("ReduceMean", {op.node("Mul", {x, x}), op.integers({-1})});
+  const std::string root = op.node("Sqrt", {op.node("Add", {mean, op.number(a.epsilon)})});
+  std::string y = op.node("Div", {x, root});
+  if (a.scale) y = op.node("Mul", {y, op.weights_value(1)});
+  if (a.center) y = op.node("Add", {y, op.weights_value(a.scale ? 2 : 1)});
+  return y;
+}
+
 }  // namespace
 
 void batch_norm_inference(const OnnxOp& op) {
@@ -30,7 +41,8 @@ void batch_norm_inference(const OnnxOp& op) {
 }
 
 void layer_norm(const OnnxOp& op) {
-  const NormAttributes& a = op.as<LayerNorm>().a;
+  const LayerNormAttributes& a = op.as<LayerNorm>().a;
+  if (!a.centered) return op.set_output(rms_norm(op, a));
   std::vector<std::string> operands{op.value(0)};
   operands.push_back(a.scale ? op.weights_value(1) : constant_of(op, op.input_type(0).shape.back(), 1));
   if (a.center) operands.push_back(op.weights_value(a.scale ? 2 : 1));

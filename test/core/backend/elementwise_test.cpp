@@ -1,6 +1,7 @@
 // Compares element-wise ops, softmax, dropout and shaping ops with their definitions in float64.
 #include <array>
 #include <cmath>
+#include <numbers>
 
 #include "core/base/random.h"
 #include "core/graph/ops/elementwise/activations.h"
@@ -38,6 +39,8 @@ double activate(const ActivationFunction& f, double x) {
       return std::log1p(std::exp(x));
     case ActivationKind::gelu:
       return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0)));
+    case ActivationKind::gelu_tanh:
+      return 0.5 * x * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
     case ActivationKind::silu:
       return x / (1 + std::exp(-x));
     case ActivationKind::tanh:

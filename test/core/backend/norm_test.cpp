@@ -1,4 +1,5 @@
-// Compares group and layer normalisation with their definition in float64, at sizes whose sums are computed in pieces.
+// Compares group, layer and RMS normalisation with their definition in float64, at sizes whose sums are computed in
+// pieces.
 #include <cmath>
 
 #include "core/graph/ops/normalization/group_norm.h"
@@ -25,7 +26,7 @@ void each_value(const Shape& x, std::int64_t groups, std::int64_t sample, std::i
 }
 
 Expected by_definition(const Value& x, const Value& dy, const Value& gamma, const Value& beta,
-                       const GroupNormAttributes& a) {
+                       const GroupNormAttributes& a, bool centered = true) {
   const Shape& shape = x.type.shape;
   const std::vector<double> none(gamma.values.size());
   Expected expected{x.values, x.values, none, none};
@@ -34,7 +35,7 @@ Expected by_definition(const Value& x, const Value& dy, const Value& gamma, cons
     for (std::int64_t group = 0; group < a.groups; ++group) {
       const auto each = [&](const auto& visit) { each_value(shape, a.groups, sample, group, visit); };
       double mean = 0, variance = 0, sum = 0, along = 0;
-      each([&](std::size_t i, std::size_t) { mean += x.values[i] / count; });
+      if (centered) each([&](std::size_t i, std::size_t) { mean += x.values[i] / count; });
       each([&](std::size_t i, std::size_t) { variance += (x.values[i] - mean) * (x.values[i] - mean) / count; });
       const double rstd = 1 / std::sqrt(variance + static_cast<double>(a.epsilon));
       each([&](std::size_t i, std::size_t c) {
@@ -42,7 +43,7 @@ Expected by_definition(const Value& x, const Value& dy, const Value& gamma, cons
         expected.y[i] = gamma.values[c] * normal + beta.values[c];
         expected.dgamma[c] += dy.values[i] * normal;
         expected.dbeta[c] += dy.values[i];
-        sum += dy.values[i] * gamma.values[c] / count;
+        if (centered) sum += dy.values[i] * gamma.values[c] / count;
         along += dy.values[i] * gamma.values[c] * normal / count;
       });
       each([&](std::size_t i, std::size_t c) {
@@ -123,15 +124,16 @@ TEST_CASE(
 TEST_CASE(
     "layer normalisation and its gradient are right at every width, with the same bits for any number of threads") {
   const auto one = backend_under_test({.threads = 1}), two = backend_under_test({.threads = 2});
+  const bool centered = GENERATE(true, false);
   for (const Shape& shape : {Shape{1300, 16}, Shape{70, 264}, Shape{3, 9000}, Shape{5, 7, 33}}) {
     const Shape channels{shape.back()};
     const Value x = random_value(shape, DType::float32, 1, -1, 3), dy = random_value(shape, DType::float32, 2);
     const Value gamma = random_value(channels, DType::float32, 3), beta = random_value(channels, DType::float32, 4);
-    const NormAttributes a{.epsilon = 1e-5f};
+    const LayerNormAttributes a{{.epsilon = 1e-5f}, centered};
     Value rows = x;  // each is a sample whose channels are one group
     rows.type.shape = {shape.count() / shape.back(), shape.back()};
-    const Expected expected = by_definition(rows, dy, gamma, beta, {a, 1});
-    CAPTURE(to_string(shape));
+    const Expected expected = by_definition(rows, dy, gamma, beta, {a, 1}, centered);
+    CAPTURE(to_string(shape), centered);
     const auto forward = run_op(*one, std::make_shared<LayerNorm>(a), {x, gamma, beta});
     CHECK(largest_error(forward[0], expected.y) < 2e-6);
     check_gradient<LayerNormGrad>(*one, *two, a, {dy, x, gamma, forward[1], forward[2]}, expected, OutputPlaces::apart);

@@ -7,6 +7,7 @@
 #include "core/graph/ops/elementwise/bias.h"
 #include "core/graph/ops/elementwise/combine.h"
 #include "core/graph/ops/elementwise/dropout.h"
+#include "core/graph/ops/elementwise/gated_linear_unit.h"
 #include "core/graph/ops/elementwise/noise.h"
 #include "core/graph/ops/elementwise/prelu.h"
 #include "core/graph/ops/embedding.h"
@@ -22,9 +23,11 @@
 #include "core/graph/ops/normalization/normalize.h"
 #include "core/graph/ops/normalization/statistics.h"
 #include "core/graph/ops/normalization/synchronized_batch_norm.h"
+#include "core/graph/ops/position_embedding.h"
 #include "core/graph/ops/recurrent.h"
 #include "core/graph/ops/reshaping/columns.h"
 #include "core/graph/ops/reshaping/permute.h"
+#include "core/graph/ops/rotary.h"
 #include "core/graph/ops/training/count.h"
 #include "core/graph/ops/training/moving_average.h"
 #include "core/graph/ops/training/penalize.h"
@@ -96,6 +99,9 @@ void add_elementwise(Cases& cases, DType dtype) {
 void add_combinations(Cases& cases, DType dtype) {
   const CaseInput x{{{4, 6}, dtype}}, image{{{4, 3, 2, 6}, dtype}}, factors{{{4, 1, 1, 6}, dtype}};
   cases.push_back({"multiply", {x, x}, always_a<Multiply>(), 3});
+  const ActivationFunction silu{ActivationKind::silu};
+  cases.push_back({"gated_linear_unit", {x, x}, always_a<GatedLinearUnit>(silu), 3});
+  cases.push_back({"gated_linear_unit_grad", {x, x, x}, always_a<GatedLinearUnitGrad>(silu), 4});
   cases.push_back({"multiply_channels", {image, factors}, always_a<MultiplyChannels>(), 3});
   cases.push_back({"multiply_channels_grad", {image, image}, always_a<MultiplyChannelsGrad>(), 3});
   cases.push_back({"scale_by", {x}, always_a<ScaleBy>(0.5f), 4});
@@ -157,6 +163,21 @@ void add_embeddings(Cases& cases, DType dtype) {
   cases.push_back({"embedding", {x, table}, always_a<Embedding>(dtype), 4});
   for (const bool add : {false, true}) {
     cases.push_back({"embedding_grad", {x, dy}, always_a<EmbeddingGrad>(std::int64_t{10}, add), 5});
+  }
+}
+
+void add_positions(Cases& cases, DType dtype) {
+  const CaseInput x{{{4, 3, 16}, dtype}}, documents{{{4, 3}, DType::int32}, 0, 2}, table{{{5, 16}, floats}};
+  const RotaryAttributes heads{.head_size = 4, .width = 4};
+  for (const bool backwards : {false, true}) {
+    cases.push_back({"rotary", {x}, always_a<Rotary>(heads, backwards), 4});
+  }
+  const RotaryAttributes one_head{.head_size = 16, .width = 8};
+  cases.push_back({"rotary of one head", {x}, always_a<Rotary>(one_head), 3});
+  cases.push_back({"rotary of documents", {x, documents}, always_a<Rotary>(heads), 4});
+  for (const bool adds : {false, true}) {
+    cases.push_back({"position_embedding", {x, table}, always_a<PositionEmbedding>(adds), 3});
+    cases.push_back({"position_embedding_grad", {x}, always_a<PositionEmbeddingGrad>(std::int64_t{5}, adds), 4});
   }
 }
 
@@ -257,9 +278,13 @@ void add_normalisation(Cases& cases, DType dtype) {
   cases.push_back({"batch_norm_pool_grad", {pooled, winners, x, channel, channel, channel, variance}, gradient, 4});
 
   const CaseInput rows{{{4, 2, 6}, dtype}}, row{{{4, 2}, floats}}, spread{{{4, 2}, floats}, 0.5};
-  cases.push_back({"layer_norm", {rows, six, six}, always_a<LayerNorm>(NormAttributes{}), 3});
+  cases.push_back({"layer_norm", {rows, six, six}, always_a<LayerNorm>(LayerNormAttributes{}), 3});
+  const LayerNormAttributes rms{{.center = false}, false};
+  cases.push_back({"layer_norm of squares", {rows, six}, always_a<LayerNorm>(rms), 3});
   cases.push_back(
-      {"layer_norm_grad", {rows, rows, six, row, spread}, always_a<LayerNormGrad>(NormAttributes{}, true), 4});
+      {"layer_norm_grad of squares", {rows, rows, six, row, spread}, always_a<LayerNormGrad>(rms, true), 4});
+  cases.push_back(
+      {"layer_norm_grad", {rows, rows, six, row, spread}, always_a<LayerNormGrad>(LayerNormAttributes{}, true), 4});
   const CaseInput groups{{{4, 3}, floats}}, deviations{{{4, 3}, floats}, 0.5}, images{{{4, 2, 4, 6}, dtype}};
   const GroupNormAttributes three{{}, 3};
   cases.push_back({"group_norm", {images, six, six}, always_a<GroupNorm>(three), 2});
@@ -437,6 +462,7 @@ Cases placement_cases(DType dtype) {
   add_shaping(cases, dtype);
   add_dense(cases, dtype);
   add_embeddings(cases, dtype);
+  add_positions(cases, dtype);
   add_convolutions(cases, dtype);
   add_pooling(cases, dtype);
   add_normalisation(cases, dtype);

@@ -7,6 +7,7 @@
 #include "core/graph/ops/elementwise/bias.h"
 #include "core/graph/ops/elementwise/combine.h"
 #include "core/graph/ops/elementwise/dropout.h"
+#include "core/graph/ops/elementwise/gated_linear_unit.h"
 #include "core/graph/ops/elementwise/noise.h"
 #include "core/graph/ops/elementwise/prelu.h"
 #include "core/graph/ops/elementwise/softmax.h"
@@ -21,9 +22,11 @@
 #include "core/graph/ops/normalization/layer_norm.h"
 #include "core/graph/ops/normalization/normalize.h"
 #include "core/graph/ops/normalization/synchronized_batch_norm.h"
+#include "core/graph/ops/position_embedding.h"
 #include "core/graph/ops/recurrent.h"
 #include "core/graph/ops/reshaping/permute.h"
 #include "core/graph/ops/reshaping/shaping.h"
+#include "core/graph/ops/rotary.h"
 #include "core/graph/ops/training/update.h"
 #include "core/layers/window.h"
 
@@ -100,6 +103,11 @@ void add_element_wise(std::vector<OpCase>& cases) {
   cases.push_back(one("concatenate_three", "xxx", std::make_shared<Concatenate>()));
   cases.push_back(one("reshape", "x", std::make_shared<Reshape>(Shape{3, 40}), ActivationKind::relu));
   cases.push_back(one("dropout", "xcc", std::make_shared<Dropout>(0.375f, 0x123456789u, 77u)));
+  for (const ActivationKind kind : {ActivationKind::none, ActivationKind::sigmoid, ActivationKind::silu,
+                                    ActivationKind::gelu, ActivationKind::gelu_tanh, ActivationKind::relu}) {
+    cases.push_back(one("gated_linear_unit_" + std::string(name_of(kind)), "xx",
+                        std::make_shared<GatedLinearUnit>(ActivationFunction{kind})));
+  }
   cases.push_back({"embedding", "cp", [](Graph& graph, const Ids& ids) {
                      return Ids{append(graph, std::make_shared<Embedding>(graph.compute), ids, "rows")};
                    }});
@@ -107,6 +115,53 @@ void add_element_wise(std::vector<OpCase>& cases) {
                      Window window{{3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}};
                      const TensorId branch = append(graph, std::make_shared<Conv2d>(window, 1), ids, "conv");
                      return Ids{append(graph, std::make_shared<Add>(), {branch, ids[0]}, "sum")};
+                   }});
+}
+
+RotaryAttributes rotary(std::int64_t head_size, std::int64_t width, RotaryPairs pairs = RotaryPairs::halves) {
+  return {.head_size = head_size, .width = width, .pairs = pairs};
+}
+
+void add_positions(std::vector<OpCase>& cases) {
+  const auto add = [&](const char* name, const char* inputs, const RotaryAttributes& a) {
+    cases.push_back(one(name, inputs, std::make_shared<Rotary>(a)));
+  };
+  add("rotary", "x", rotary(16, 16));
+  add("rotary_part", "x", rotary(10, 6));
+  add("rotary_neighbours", "x", rotary(16, 16, RotaryPairs::neighbours));
+  add("rotary_neighbours_part", "x", rotary(7, 6, RotaryPairs::neighbours));
+  add("rotary_documents", "xc", rotary(8, 8));
+  RotaryAttributes linear = rotary(16, 16), llama3 = rotary(32, 32);
+  linear.scaling = RotaryScaling::linear;
+  linear.factor = 4;
+  add("rotary_linear", "x", linear);
+  llama3.base = 500'000;
+  llama3.scaling = RotaryScaling::llama3;
+  llama3.factor = 8;
+  llama3.original_positions = 256;
+  add("rotary_llama3", "x", llama3);
+  for (const char* name : {"position_embedding", "position_embedding_long"}) {
+    cases.push_back(one(name, "xp", std::make_shared<PositionEmbedding>(true)));
+  }
+  // The positions alone, times x, so that both have gradients; and their sum with x, which is fused.
+  cases.push_back({"position_embedding_alone", "xp", [](Graph& graph, const Ids& ids) {
+                     const TensorId rows = append(graph, std::make_shared<PositionEmbedding>(false), ids, "rows");
+                     return Ids{append(graph, std::make_shared<Multiply>(), {rows, ids[0]}, "product")};
+                   }});
+  cases.push_back({"position_embedding", "xp", [](Graph& graph, const Ids& ids) {
+                     const TensorId rows = append(graph, std::make_shared<PositionEmbedding>(false), ids, "rows");
+                     return Ids{append(graph, std::make_shared<Add>(), {ids[0], rows}, "sum")};
+                   }});
+  // A table that embeds tokens and, transposed, gives their logits.
+  cases.push_back({"tied_embedding", "cp", [](Graph& graph, const Ids& ids) {
+                     TensorId x = append(graph, std::make_shared<Embedding>(graph.compute), ids, "rows");
+                     x = append(graph, std::make_shared<Activation>(ActivationFunction{ActivationKind::tanh}), {x},
+                                "tanh");
+                     return Ids{append(graph, std::make_shared<DenseGradInput>(), {x, ids[1]}, "logits")};
+                   }});
+  cases.push_back({"transposed_dense_sum", "xpx", [](Graph& graph, const Ids& ids) {
+                     const TensorId y = append(graph, std::make_shared<DenseGradInput>(), {ids[0], ids[1]}, "product");
+                     return Ids{append(graph, std::make_shared<Add>(), {y, ids[2]}, "sum")};
                    }});
 }
 
@@ -331,16 +386,20 @@ OpCase norm(std::string name, std::string inputs, Attributes attributes) {
           }};
 }
 
-OpCase layer_norm(std::string name, std::string inputs, NormAttributes attributes) {
+OpCase layer_norm(std::string name, std::string inputs, LayerNormAttributes attributes) {
   return norm<LayerNorm>(std::move(name), std::move(inputs), attributes);
 }
 
 void add_layer_normalisation(std::vector<OpCase>& cases) {
   cases.push_back(layer_norm("layer_norm", "xpp", {}));
-  cases.push_back(layer_norm("layer_norm_no_scale", "xp", {.scale = false}));
-  cases.push_back(layer_norm("layer_norm_no_center", "xp", {.center = false}));
-  cases.push_back(layer_norm("layer_norm_bare", "x", {.scale = false, .center = false}));
-  cases.push_back(layer_norm("layer_norm_sequence", "xpp", {.epsilon = 1e-5f}));
+  cases.push_back(layer_norm("layer_norm_no_scale", "xp", {{.scale = false}}));
+  cases.push_back(layer_norm("layer_norm_no_center", "xp", {{.center = false}}));
+  cases.push_back(layer_norm("layer_norm_bare", "x", {{.scale = false, .center = false}}));
+  cases.push_back(layer_norm("layer_norm_sequence", "xpp", {{.epsilon = 1e-5f}}));
+  cases.push_back(layer_norm("rms_norm", "xp", {{.epsilon = 1e-6f, .center = false}, false}));
+  cases.push_back(layer_norm("rms_norm_sequence", "xp", {{.epsilon = 1e-5f, .center = false}, false}));
+  cases.push_back(layer_norm("rms_norm_shifted", "xpp", {{.epsilon = 1e-3f}, false}));
+  cases.push_back(layer_norm("rms_norm_bare", "x", {{.scale = false, .center = false}, false}));
 }
 
 OpCase group_norm(std::string name, std::string inputs, std::int64_t groups, NormAttributes attributes = {}) {
@@ -431,6 +490,7 @@ const std::vector<OpCase>& op_cases() {
   static const std::vector<OpCase> cases = [] {
     std::vector<OpCase> list;
     add_element_wise(list);
+    add_positions(list);
     add_dense(list);
     add_convolutions(list);
     add_sequence_convolutions(list);

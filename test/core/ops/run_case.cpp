@@ -1,6 +1,8 @@
 // Runs an op case on a backend.
 #include "test/core/ops/run_case.h"
 
+#include <set>
+
 #include "core/graph/differentiator.h"
 #include "core/graph/ops/elementwise/activations.h"
 #include "core/graph/ops/images/conv2d.h"
@@ -86,6 +88,7 @@ std::vector<Value> CaseRun::run(const std::shared_ptr<const OpDef>& def, const s
 }
 
 void CaseRun::run(const std::vector<Op>& ops, double before) {
+  std::set<TensorId> written;  // gradients of parameters, to which a further op adds
   for (const Op& op : ops) {
     if (op.def->kind() == "probe") continue;
     std::vector<Value> inputs, initial;
@@ -100,6 +103,7 @@ void CaseRun::run(const std::vector<Op>& ops, double before) {
       const bool accumulates = tensor.role == Role::gradient && before != 0;
       const auto count = static_cast<std::size_t>(tensor.type.shape.count());
       initial.push_back({tensor.type, std::vector<double>(accumulates ? count : 0, before)});
+      if (tensor.role == Role::gradient && !written.insert(id).second) initial.back() = values_.at(id);
     }
     std::vector<Value> outputs = run(op.def, inputs, initial);
     for (std::size_t i = 0; i < outputs.size(); ++i) values_[op.outputs[i]] = std::move(outputs[i]);

@@ -112,6 +112,32 @@ layers:
   check_gradients(network, 3e-4f);
 }
 
+TEST_CASE("gradients of the layers of language models are the slopes of the loss") {
+  // The table is used for tokens, transposed for other values, and transposed for the logits.
+  const char* tied = R"(
+layers:
+  - reversible_embedding: {name: tokens, input_dim: 3, output_dim: 8, logit_soft_cap: 4}
+  - position_embedding: {name: positions, sequence_length: 9, initializer: random_normal}
+  - add: {name: x, from: ["tokens@1", positions]}
+  - rms_normalization
+  - dense: {name: gate, units: 8}
+  - dense: {name: up, from: rms_normalization, units: 8}
+  - gated_linear_unit: {name: product, from: [gate, up], activation: silu}
+  - rotary_embedding: {num_heads: 2}
+  - add: {name: y, from: [x, rotary_embedding]}
+  - rms_normalization
+  - reversible_embedding: {name: tokens, reverse: true}
+)";
+  for (const int micro_batches : {1, 3}) check_gradients(tied, 4e-3f, {{6}, {6}, false, 3}, micro_batches);
+  const char* own = R"(
+layers:
+  - token_and_position_embedding: {vocabulary_size: 5, sequence_length: 6, embedding_dim: 4}
+  - gated_linear_unit: {from: [token_and_position_embedding, token_and_position_embedding], activation: gelu}
+  - dense: {units: 3, activation: softmax}
+)";
+  check_gradients(own, 4e-3f, {{6}, {6}, true, 5});
+}
+
 TEST_CASE("gradients of weights that several layers share are the slopes of the loss") {
   check_gradients(R"(
 layers:

@@ -14,7 +14,8 @@ def branches(source, **layers):
     return network + [{"concatenate": {"name": "all", "from": list(layers)}}]
 
 
-FUNCTIONS = [{"activation": "leaky_relu", "negative_slope": 0.1}, {"activation": "elu", "alpha": 1.3}]
+FUNCTIONS = [{"activation": "leaky_relu", "negative_slope": 0.1}, {"activation": "elu", "alpha": 1.3},
+             {"activation": "gelu", "approximate": True}]
 FUNCTIONS += [{"activation": name} for name in (
     "linear", "relu", "relu6", "selu", "gelu", "silu", "mish", "hard_swish", "tanh", "sigmoid", "hard_sigmoid", "softplus",
     "softmax")]
@@ -60,6 +61,7 @@ IMAGES = branches(
     layer_norm=[conv(), {"layer_normalization": RANDOM}],
     layer_norm_alone=[{"layer_normalization": {"scale": False, "center": False}}],
     layer_norm_shifted=[{"layer_normalization": {"scale": False, "beta_initializer": RANDOM["beta_initializer"]}}],
+    rms_norm=[conv(), {"rms_normalization": {"scale_initializer": RANDOM["gamma_initializer"]}}],
     group_norm=[conv(), {"group_normalization": {"groups": 3, **RANDOM}}],
     group_norm_alone=[{"group_normalization": {"groups": 2, "scale": False, "center": False}}],
     prelu=[{"prelu": {"alpha_initializer": "random_normal"}}],
@@ -76,6 +78,9 @@ IMAGES = branches(
     added=[{"add": {"from": ["prelu_0", "dropped_0"]}}],
     subtracted=[{"subtract": {"from": ["dropped_0", "noise_0"]}}, {"rescaling": {"scale": 2}}],
     multiplied=[{"multiply": {"from": ["prelu_0", "input"]}}],
+    gated=[{"gated_linear_unit": {"from": ["prelu_0", "input"], "activation": "silu"}}],
+    gated_behind=[conv(name="gate"), conv(name="up", **{"from": "input"}),
+                  {"gated_linear_unit": {"from": ["gate", "up"], "activation": {"name": "gelu", "approximate": True}}}],
     averaged=[{"average": {"from": ["prelu_0", "input", "batch_norm_0"]}}],
     largest=[{"maximum": {"from": ["prelu_0", "batch_norm_0"]}}],
     smallest=[{"minimum": {"from": ["prelu_0", "batch_norm_0"]}}],
@@ -94,8 +99,21 @@ IMAGES = branches(
     used=[conv(name="twice", filters=4, padding="same"), {"activation": {"activation": "relu"}}, conv(name="twice", filters=4, padding="same")],
     **functions([]), **{"behind_" + name: branch for name, branch in functions([conv(filters=3)]).items()})
 
-SEQUENCES = [{"embedding": {"name": "vectors", "input_dim": 11, "output_dim": 6}}] + branches(
-    "vectors",
+SEQUENCES = [{"reversible_embedding": {"name": "vectors", "input_dim": 11, "output_dim": 6}}] + branches(
+    "vectors@1",
+    logits=[{"layer_normalization": RANDOM}, {"reversible_embedding": {"name": "vectors", "reverse": True}}],
+    embedded=[{"embedding": {"from": "input", "input_dim": 11, "output_dim": 4}}],
+    positions=[{"position_embedding": {"sequence_length": 7, "initializer": "random_normal"}}],
+    positions_added=[{"position_embedding": {"sequence_length": 40, "initializer": "random_normal"}},
+                     {"add": {"from": ["positions_added_0", "vectors@1"]}}],
+    tokens_and_positions=[{"token_and_position_embedding": {"from": "input", "vocabulary_size": 11, "sequence_length": 40,
+                                                            "embedding_dim": 4}}],
+    rotary=[{"rotary_embedding": {}}],
+    rotary_heads=[{"dense": {"units": 24}}, {"rotary_embedding": {"num_heads": 3, "rotary_dim": 6}}],
+    rotary_neighbours=[{"dense": {"units": 24}}, {"rotary_embedding": {"num_heads": 3, "interleaved": True}}],
+    rotary_llama=[{"dense": {"units": 24}}, {"rotary_embedding": {
+        "num_heads": 2, "interleaved": True, "rotary_dim": 10, "scaling": "llama3", "scaling_factor": 4}}],
+    rms_normalized=[{"rms_normalization": {"scale_initializer": RANDOM["gamma_initializer"]}}],
     plain=[{"activation": {"activation": "linear"}}],
     same=[{"conv1d": {"filters": 4, "kernel_size": 3, "padding": "same", "activation": "relu", **BIASED}}],
     causal=[{"conv1d": {"filters": 4, "kernel_size": 3, "padding": "causal", "dilation_rate": 2, "groups": 2}}],

@@ -82,6 +82,24 @@ inline constexpr const char* transformer = R"(layers:
         - group_query_attention: {name: attention, num_query_heads: 8, num_key_value_heads: 4, head_dim: 4}
   - dense: {units: 11, activation: softmax}
 )";
+// A language model without attention: a table that is used twice, positions, heads with rotary positions, and gates.
+inline constexpr const char* language = R"(layers:
+  - reversible_embedding: {name: tokens, input_dim: 11, output_dim: 16}
+  - position_embedding: {name: positions, sequence_length: 8}
+  - add: {name: x, from: ["tokens@1", positions]}
+  - rms_normalization
+  - dense: {name: query, units: 32}
+  - rotary_embedding: {num_heads: 8}
+  - dense: {name: out, units: 16}
+  - add: {name: y, from: [x, out]}
+  - rms_normalization: {name: second}
+  - dense: {name: gate, units: 48}
+  - dense: {name: up, from: second, units: 48}
+  - gated_linear_unit: {from: [gate, up], activation: silu}
+  - dense: {name: down, units: 16}
+  - add: {name: z, from: [y, down]}
+  - reversible_embedding: {name: tokens, reverse: true}
+)";
 
 // The product of two activations that the ranks split by heads. The heads are a dimension of their own, which a permute
 // layer moves before the dimension of the positions.
@@ -230,6 +248,8 @@ inline const Case cases[] = {
      0.01},
     {"transformer",
      [] { return Network(transformer, {input_of("", {6}, DType::int32)}, "{name: adam, epsilon: 1e-3}"); }, 0.003},
+    {"language", [] { return Network(language, {input_of("", {6}, DType::int32)}, "{name: rmsprop, epsilon: 1e-2}"); },
+     0.01},
     {"classes",
      [] {
        return Network(classes, {input_of("", {8, 8, 2})}, "{name: sgd, momentum: 0.9}");

@@ -9,6 +9,11 @@
 
 namespace trainctl::cpu {
 
+// The factor of x in gelu_tanh.
+TRAINCTL_INLINE inline float gelu_tanh_gate(float x) {
+  return cpu::sigmoid(2 * gelu_tanh_scale * (x + gelu_tanh_cubic * x * x * x));
+}
+
 // The activation f(x).
 template <ActivationKind kind>
 TRAINCTL_INLINE inline float activate(float x, float slope) {
@@ -19,6 +24,7 @@ TRAINCTL_INLINE inline float activate(float x, float slope) {
   if constexpr (kind == elu) return x < 0 ? slope * expm1_approx(x) : x;
   if constexpr (kind == selu) return selu_scale * (x < 0 ? selu_alpha * expm1_approx(x) : x);
   if constexpr (kind == gelu) return 0.5f * x * (1.0f + erf_approx(x * 0.707106781f));
+  if constexpr (kind == gelu_tanh) return x * gelu_tanh_gate(x);
   if constexpr (kind == silu) return x * cpu::sigmoid(x);
   if constexpr (kind == mish) return x * tanh_softplus(x);
   if constexpr (kind == hard_swish) return x * relu6_of(x + 3) * (1.0f / 6);
@@ -40,6 +46,10 @@ TRAINCTL_INLINE inline float derivative(float saved, float slope) {
   if constexpr (kind == selu) return saved > 0 ? selu_scale : saved + selu_scale * selu_alpha;
   if constexpr (kind == gelu) {
     return 0.5f * (1.0f + erf_approx(saved * 0.707106781f)) + saved * 0.398942280f * exp_approx(-0.5f * saved * saved);
+  }
+  if constexpr (kind == gelu_tanh) {
+    const float s = gelu_tanh_gate(saved);
+    return s * (1.0f + saved * (1.0f - s) * 2 * gelu_tanh_scale * (1.0f + 3 * gelu_tanh_cubic * saved * saved));
   }
   if constexpr (kind == silu) {
     const float s = cpu::sigmoid(saved);
@@ -76,6 +86,8 @@ void with_kind(ActivationKind kind, const Body& body) {
       return body(std::integral_constant<ActivationKind, selu>{});
     case gelu:
       return body(std::integral_constant<ActivationKind, gelu>{});
+    case gelu_tanh:
+      return body(std::integral_constant<ActivationKind, gelu_tanh>{});
     case silu:
       return body(std::integral_constant<ActivationKind, silu>{});
     case mish:

@@ -10,6 +10,11 @@ namespace trainctl::cuda {
 __device__ inline float sigmoid(float x) { return 1.0f / (1.0f + __expf(-x)); }
 __device__ inline float normal_cdf(float x) { return 0.5f * (1.0f + erff(x * 0.70710678118654752f)); }
 
+// The factor of x in gelu_tanh.
+__device__ inline float gelu_tanh_gate(float x) {
+  return sigmoid(2 * gelu_tanh_scale * (x + gelu_tanh_cubic * x * x * x));
+}
+
 __device__ inline float relu6_of(float x) { return x <= 0.0f ? 0.0f : x > 6.0f ? 6.0f : x; }  // NaN stays NaN
 // tanh(log(1 + e^x)) = n / (n + 2) with n = e^x (e^x + 2); 1 from x = 20 on.
 __device__ inline float tanh_softplus(float x) {
@@ -32,6 +37,8 @@ __device__ inline float value_of(ActivationKind kind, float slope, float x) {
       return selu_scale * (x > 0 ? x : selu_alpha * expm1f(x));
     case ActivationKind::gelu:
       return x * normal_cdf(x);
+    case ActivationKind::gelu_tanh:
+      return x * gelu_tanh_gate(x);
     case ActivationKind::silu:
       return x * sigmoid(x);
     case ActivationKind::mish:
@@ -67,6 +74,10 @@ __device__ inline float derivative_of(ActivationKind kind, float slope, float sa
       return saved > 0 ? selu_scale : saved + selu_scale * selu_alpha;
     case ActivationKind::gelu:
       return normal_cdf(saved) + saved * 0.39894228040143268f * __expf(-0.5f * saved * saved);
+    case ActivationKind::gelu_tanh: {
+      const float s = gelu_tanh_gate(saved);
+      return s * (1.0f + saved * (1.0f - s) * 2 * gelu_tanh_scale * (1.0f + 3 * gelu_tanh_cubic * saved * saved));
+    }
     case ActivationKind::silu: {
       const float s = sigmoid(saved);
       return s * (1.0f + saved * (1.0f - s));

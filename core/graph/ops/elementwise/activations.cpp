@@ -24,6 +24,8 @@ std::string_view name_of(ActivationKind kind) {
       return "selu";
     case ActivationKind::gelu:
       return "gelu";
+    case ActivationKind::gelu_tanh:
+      return "gelu_tanh";
     case ActivationKind::silu:
       return "silu";
     case ActivationKind::mish:

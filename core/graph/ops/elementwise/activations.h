@@ -9,7 +9,8 @@
 
 namespace trainctl {
 
-// The activations of Keras 3. gelu is the exact formula (erf), hard_sigmoid is relu6(x + 3) / 6, and hard_swish is x
+// The activations of Keras 3. gelu is the exact formula (erf), gelu_tanh its approximation by tanh (Hendrycks and
+// Gimpel, 2016), hard_sigmoid is relu6(x + 3) / 6, and hard_swish is x
 // times hard_sigmoid.
 enum class ActivationKind {
   none,
@@ -19,6 +20,7 @@ enum class ActivationKind {
   elu,
   selu,
   gelu,
+  gelu_tanh,
   silu,
   mish,
   hard_swish,
@@ -30,18 +32,18 @@ enum class ActivationKind {
 
 // All kinds except `none`.
 inline constexpr ActivationKind activation_kinds[] = {
-    ActivationKind::relu,    ActivationKind::relu6,      ActivationKind::leaky_relu, ActivationKind::elu,
-    ActivationKind::selu,    ActivationKind::gelu,       ActivationKind::silu,       ActivationKind::mish,
-    ActivationKind::tanh,    ActivationKind::hard_swish, ActivationKind::sigmoid,    ActivationKind::hard_sigmoid,
-    ActivationKind::softplus};
+    ActivationKind::relu,         ActivationKind::relu6,   ActivationKind::leaky_relu, ActivationKind::elu,
+    ActivationKind::selu,         ActivationKind::gelu,    ActivationKind::gelu_tanh,  ActivationKind::silu,
+    ActivationKind::mish,         ActivationKind::tanh,    ActivationKind::hard_swish, ActivationKind::sigmoid,
+    ActivationKind::hard_sigmoid, ActivationKind::softplus};
 
 std::string_view name_of(ActivationKind kind);
 
 // Whether the gradient is computed from the output y; otherwise from the input x. Functions that are not monotonic need
 // x, and so does hard_sigmoid, because bfloat16 rounds some of its outputs below 1 to 1.
 constexpr bool gradient_uses_output(ActivationKind kind) {
-  return kind != ActivationKind::gelu && kind != ActivationKind::silu && kind != ActivationKind::mish &&
-         kind != ActivationKind::hard_swish && kind != ActivationKind::hard_sigmoid;
+  return kind != ActivationKind::gelu && kind != ActivationKind::gelu_tanh && kind != ActivationKind::silu &&
+         kind != ActivationKind::mish && kind != ActivationKind::hard_swish && kind != ActivationKind::hard_sigmoid;
 }
 
 // Whether the op before the activation (dense, conv2d, add, ...) can also compute the function.
@@ -52,6 +54,9 @@ constexpr bool can_be_fused(ActivationKind kind) {
 
 // Klambauer et al. (2017): with these constants selu keeps mean 0 and variance 1.
 inline constexpr float selu_scale = 1.05070099f, selu_alpha = 1.67326324f;
+
+// gelu_tanh is x * sigmoid(2 s (x + c x^3)), since (1 + tanh(z)) / 2 = sigmoid(2 z); here with s = sqrt(2 / pi).
+inline constexpr float gelu_tanh_scale = 0.797884561f, gelu_tanh_cubic = 0.044715f;
 
 struct ActivationFunction {
   ActivationKind kind = ActivationKind::none;

@@ -7,9 +7,9 @@
 namespace trainctl {
 namespace {
 
-AttributeText described(const NormAttributes& a) {
+AttributeText described(const LayerNormAttributes& a) {
   AttributeText text;
-  return describe(text, a);
+  return describe(text, a).flag("not_centered", !a.centered);
 }
 
 TensorType row_statistic(const TensorType& x) {

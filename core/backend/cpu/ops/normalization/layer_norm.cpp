@@ -17,15 +17,15 @@ struct Rows {
 
 // Normalises a row of n values. gamma and beta may be null.
 template <class T>
-TRAINCTL_INLINE inline void normalise_row(const T* x, std::int64_t n, float epsilon, const float* gamma,
+TRAINCTL_INLINE inline void normalise_row(const T* x, std::int64_t n, const LayerNormAttributes& a, const float* gamma,
                                           const float* beta, T* y, float* mean, float* rstd) {
   const auto value = [=](std::int64_t k) TRAINCTL_INLINE { return load(x[k]); };
-  const float average = lane_sum<float>(n, value) / static_cast<float>(n);
+  const float average = a.centered ? lane_sum<float>(n, value) / static_cast<float>(n) : 0.0f;
   const auto square = [=](std::int64_t k) TRAINCTL_INLINE {
     const float difference = load(x[k]) - average;
     return difference * difference;
   };
-  const float scale = 1.0f / std::sqrt(lane_sum<float>(n, square) / static_cast<float>(n) + epsilon);
+  const float scale = 1.0f / std::sqrt(lane_sum<float>(n, square) / static_cast<float>(n) + a.epsilon);
 #pragma omp simd
   for (std::int64_t k = 0; k < n; ++k) {
     const float normal = (load(x[k]) - average) * scale;
@@ -37,14 +37,15 @@ TRAINCTL_INLINE inline void normalise_row(const T* x, std::int64_t n, float epsi
 
 // Computes dx of a row, and adds the row's terms to `sums`: n sums of dgamma, then n of dbeta.
 template <class T>
-TRAINCTL_INLINE inline void row_gradient(const NormBackward<T>& b, std::int64_t row, std::int64_t n, float* sums) {
+TRAINCTL_INLINE inline void row_gradient(const NormBackward<T>& b, bool centered, std::int64_t row, std::int64_t n,
+                                         float* sums) {
   const T *dy = b.dy + row * n, *x = b.x + row * n;
   T* dx = b.dx + row * n;
   const float* gamma = b.gamma;
   const float mean = b.mean[row], rstd = b.rstd[row];
   const auto slope = [=](std::int64_t k) TRAINCTL_INLINE { return load(dy[k]) * (gamma ? gamma[k] : 1.0f); };
   const auto product = [=](std::int64_t k) TRAINCTL_INLINE { return slope(k) * (load(x[k]) - mean); };
-  const float average = lane_sum<float>(n, slope) / static_cast<float>(n);
+  const float average = centered ? lane_sum<float>(n, slope) / static_cast<float>(n) : 0.0f;
   const float projection = lane_sum<float>(n, product) * rstd / static_cast<float>(n);
   float *dgamma = sums, *dbeta = sums + n;
 #pragma omp simd
@@ -80,7 +81,7 @@ Lowering lower_layer_norm(const LowerContext& context) {
                       [=](std::int64_t begin, std::int64_t end) {
                         simd([=]() TRAINCTL_INLINE {
                           for (std::int64_t row = begin; row < end; ++row) {
-                            normalise_row(x + row * n, n, a.epsilon, gamma, beta, y + row * n, mean + row, rstd + row);
+                            normalise_row(x + row * n, n, a, gamma, beta, y + row * n, mean + row, rstd + row);
                           }
                         });
                       });
@@ -105,7 +106,7 @@ Lowering lower_layer_norm_grad(const LowerContext& context) {
             float* own = sums + chunk * 2 * n;
             std::fill(own, own + 2 * n, 0.0f);
             for (std::int64_t row = chunk * each; row < std::min(rows, (chunk + 1) * each); ++row) {
-              row_gradient(b, row, n, own);
+              row_gradient(b, a.centered, row, n, own);
             }
           }
         });

@@ -13,15 +13,17 @@ namespace {
 
 // gamma and beta may be null.
 template <class T>
-__global__ void normalise_rows(RowGrid grid, float epsilon, const T* x, const float* gamma, const float* beta, T* y,
-                               float* mean, float* rstd) {
+__global__ void normalise_rows(RowGrid grid, float epsilon, bool centered, const T* x, const float* gamma,
+                               const float* beta, T* y, float* mean, float* rstd) {
   const RowTeam team(grid);
   const auto count = static_cast<float>(grid.values);
   for (std::int64_t row = team.first(); row < grid.rows; row += team.step()) {
     const T* xs = x + row * grid.values;
-    float sum = 0, squares = 0;
-    team.each(xs, [&](int, float value) { sum += value; });
-    const float average = team.sum(sum) / count;
+    float sum = 0, squares = 0, average = 0;
+    if (centered) {
+      team.each(xs, [&](int, float value) { sum += value; });
+      average = team.sum(sum) / count;
+    }
     team.each(xs, [&](int, float value) { squares += (value - average) * (value - average); });
     const float scale = rsqrtf(team.sum(squares) / count + epsilon);
     team.map(xs, y + row * grid.values, [&](int k, float value) {
@@ -36,7 +38,7 @@ __global__ void normalise_rows(RowGrid grid, float epsilon, const T* x, const fl
 }
 
 template <class T>
-__global__ void layer_gradient_by_input(RowGrid grid, NormBackward<T> b) {
+__global__ void layer_gradient_by_input(RowGrid grid, bool centered, NormBackward<T> b) {
   const RowTeam team(grid);
   const auto count = static_cast<float>(grid.values);
   for (std::int64_t row = team.first(); row < grid.rows; row += team.step()) {
@@ -48,7 +50,7 @@ __global__ void layer_gradient_by_input(RowGrid grid, NormBackward<T> b) {
       sum += slope(k, value);
       product += slope(k, value) * (load(x[k]) - mean);
     });
-    const float average = team.sum(sum) / count, along = team.sum(product) * rstd / count;
+    const float average = centered ? team.sum(sum) / count : 0.0f, along = team.sum(product) * rstd / count;
     team.map(dy, b.dx + row * grid.values, [&](int k, float value) {
       return rstd * (slope(k, value) - average - (load(x[k]) - mean) * rstd * along);
     });
@@ -109,8 +111,8 @@ Lowering lower_layer_norm(const LowerContext& context) {
     return own_kernel(context, [grid, a](const Buffers& p) {
       const float* gamma = a.scale ? p.in<float>(1) : nullptr;
       const float* beta = a.center ? p.in<float>(a.scale ? 2 : 1) : nullptr;
-      launch(normalise_rows<T>, grid.blocks, block_threads, p.stream, grid, a.epsilon, p.in<T>(0), gamma, beta,
-             p.out<T>(0), p.out<float>(1), p.out<float>(2));
+      launch(normalise_rows<T>, grid.blocks, block_threads, p.stream, grid, a.epsilon, a.centered, p.in<T>(0), gamma,
+             beta, p.out<T>(0), p.out<float>(1), p.out<float>(2));
     });
   });
 }
@@ -128,7 +130,7 @@ Lowering lower_layer_norm_grad(const LowerContext& context) {
         context,
         [=, counters = make_counters(columns.tiles)](const Buffers& p) {
           const NormBackward<T> b(p, a);
-          launch(layer_gradient_by_input<T>, rows.blocks, block_threads, p.stream, rows, b);
+          launch(layer_gradient_by_input<T>, rows.blocks, block_threads, p.stream, rows, a.centered, b);
           if (b.dgamma == nullptr && b.dbeta == nullptr) return;
           launch(layer_gradient_by_parameters<T, width>, columns.blocks(), channel_threads, p.stream, columns, b,
                  accumulate, p.workspace<float>(), counters.get());

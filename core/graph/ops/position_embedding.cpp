@@ -1,0 +1,63 @@
+// Shapes, placements and gradients of learned positions.
+#include "core/graph/ops/position_embedding.h"
+
+#include "core/graph/ops/attributes.h"
+#include "core/graph/ops/backward.h"
+#include "core/graph/ops/fusion.h"
+#include "core/graph/placement_rules.h"
+
+namespace trainctl {
+
+std::string PositionEmbedding::attributes() const { return AttributeText().flag("adds", adds).text(); }
+
+std::vector<TensorType> PositionEmbedding::outputs(std::span<const TensorType> inputs) const {
+  const Shape &x = inputs[0].shape, &table = inputs[1].shape;
+  require(x.rank() == 3 && table.rank() == 2 && table[0] >= x[1] && table[1] == x[2],
+          "position_embedding: the table does not fit x [N, T, C]");
+  return {inputs[0]};
+}
+
+OutputPlacements PositionEmbedding::placements(const PlacementQuery& query) const {
+  return place_by({{"a.c", ".c"}, {"a.c"}}, query);
+}
+
+double PositionEmbedding::flops(std::span<const TensorType> inputs, std::span<const TensorType>) const {
+  return adds ? static_cast<double>(inputs[0].shape.count()) : 0;
+}
+
+// Fuses with the sum that adds the positions to the vectors of tokens.
+std::optional<Op> PositionEmbedding::fused_with(const Op& op, const Op& reader, std::size_t operand) const {
+  const auto* add = reader.get_if<Add>();
+  if (adds || add == nullptr || add->function.kind != ActivationKind::none) return {};
+  Op fused = fused_op(op, std::make_shared<PositionEmbedding>(true), reader);
+  fused.inputs[0] = reader.inputs[1 - operand];
+  return fused;
+}
+
+void PositionEmbedding::differentiate(const Op& op, Differentiator& differentiator) const {
+  const TensorId dy = differentiator.gradient_of(op.outputs[0]);
+  if (differentiator.needs_gradient(op.inputs[1])) {
+    const std::int64_t positions = differentiator.tensor(op.inputs[1]).type.shape[0];
+    differentiator.emit_into(std::make_shared<PositionEmbeddingGrad>(positions, differentiator.accumulate()), {dy},
+                             {differentiator.parameter_gradient(op.inputs[1])}, op);
+  }
+  if (adds && differentiator.needs_gradient(op.inputs[0])) differentiator.contribute(op.inputs[0], dy);
+}
+
+std::string PositionEmbeddingGrad::attributes() const {
+  return AttributeText().value("positions", positions).flag("accumulate", accumulate).text();
+}
+
+std::vector<TensorType> PositionEmbeddingGrad::outputs(std::span<const TensorType> inputs) const {
+  return {{{positions, inputs[0].shape.back()}, DType::float32}};
+}
+
+OutputPlacements PositionEmbeddingGrad::placements(const PlacementQuery& query) const {
+  return kept_if(accumulate, place_by({{"a.c+S"}, {".c+aS"}}, query), query);
+}
+
+double PositionEmbeddingGrad::flops(std::span<const TensorType> inputs, std::span<const TensorType>) const {
+  return static_cast<double>(inputs[0].shape.count());
+}
+
+}  // namespace trainctl
