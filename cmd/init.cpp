@@ -43,7 +43,9 @@ PresetSize size_of(const std::string& name) {
       flow_text(*shape), name);
   const RunSpec spec = load_run_spec(name, {}, text);
   PresetSize size{name, Shape(*spec.data.shape->find("")), 0, 0};
-  for (const LayerLine& line : build_model(spec.model, {.inputs = {{"", size.sample, {}}}}, reader).layers) {
+  ModelInput input{"", size.sample, {}};
+  if (token_count(spec.model, "") > 0) input.format.dtype = DType::int32;
+  for (const LayerLine& line : build_model(spec.model, {.inputs = {input}}, reader).layers) {
     size.parameters += line.parameters;
     size.flops += line.flops;
   }

@@ -7,8 +7,14 @@
 #include "core/base/random.h"
 #include "core/graph/ops/attention.h"
 #include "core/graph/ops/dense.h"
+#include "core/graph/ops/normalization/layer_norm.h"
+#include "core/graph/ops/reshaping/shaping.h"
 
 namespace trainctl {
+
+Keys<HeadRotation> HeadRotation::keys() {
+  return rotary_keys(Keys<HeadRotation>("rotary_embedding", "The rotation of queries and keys by their positions."));
+}
 
 std::vector<Reference> AttentionLayer::references() const {
   std::vector<Reference> all = from.list;
@@ -54,6 +60,20 @@ TensorId AttentionLayer::project(Layer& layer, const std::string& name, TensorId
   return layer.op(std::make_shared<Dense>(), ids)[0];
 }
 
+TensorId AttentionLayer::prepare(Layer& layer, const std::string& name, TensorId x, std::int64_t heads,
+                                 std::int64_t size, TensorId numbers) const {
+  if (query_key_norm) {
+    const Shape whole = layer.shape(layer.output(x)), apart{whole[0], heads, size};
+    const InitializerChoice ones{"ones"};
+    const TensorId scale = layer.parameter(name + "_norm/scale", {size}, make_initializer(ones, {size}), false);
+    const LayerNormAttributes attributes{{.epsilon = static_cast<float>(*query_key_norm), .center = false}, false};
+    x = layer.op(std::make_shared<Reshape>(layer.batch_of(apart)), {x})[0];
+    x = layer.op(std::make_shared<LayerNorm>(attributes), {x, scale}, {"mean", "rstd"})[0];
+    x = layer.op(std::make_shared<Reshape>(layer.batch_of(whole)), {x})[0];
+  }
+  return rotary_embedding ? rotate_heads(layer, *rotary_embedding, layer.output(x), heads, numbers) : x;
+}
+
 Feature AttentionLayer::attend(Layer& layer, const std::vector<Feature>& inputs, const HeadSizes& sizes) const {
   if (sizes.heads % sizes.key_heads != 0) {
     return layer.error(format("{} heads of queries cannot share {} heads of keys: the one number must divide the other",
@@ -62,6 +82,16 @@ Feature AttentionLayer::attend(Layer& layer, const std::vector<Feature>& inputs,
   }
   const auto [query, value, key] = operands(layer, inputs);
   if (!query.known()) return {};
+  TensorId numbers = no_tensor;
+  if (reads_documents()) {
+    numbers = inputs.back().tensor;
+    const Shape shape = layer.shape(inputs.back()), positions{layer.shape(query)[0]};
+    if (layer.type(inputs.back()).dtype != DType::int32 || shape != positions || layer.shape(key)[0] != positions[0]) {
+      return layer.error(format("documents {} are not whole numbers for the {} positions of query and key",
+                                to_string(shape), positions[0]),
+                         inputs.back());
+    }
+  }
   const std::int64_t query_features = layer.shape(query).back();
   const auto heads = [&](const char* name, const Feature& feature, std::int64_t count, std::int64_t size) {
     const std::int64_t features = layer.shape(feature).back();
@@ -70,22 +100,16 @@ Feature AttentionLayer::attend(Layer& layer, const std::vector<Feature>& inputs,
   std::vector<TensorId> operands{heads("query", query, sizes.heads, sizes.head_size),
                                  heads("key", key, sizes.key_heads, sizes.head_size),
                                  heads("value", value, sizes.key_heads, sizes.value_size)};
+  operands[0] = prepare(layer, "query", operands[0], sizes.heads, sizes.head_size, numbers);
+  operands[1] = prepare(layer, "key", operands[1], sizes.key_heads, sizes.head_size, numbers);
+  if (operands[0] == no_tensor || operands[1] == no_tensor) return {};
   AttentionAttributes attributes{.head_size = sizes.head_size,
                                  .value_size = sizes.value_size,
                                  .scale = static_cast<float>(1 / std::sqrt(static_cast<double>(sizes.head_size))),
                                  .causal = use_causal_mask,
                                  .window = sliding_window,
                                  .documents = reads_documents()};
-  if (reads_documents()) {
-    const Shape numbers = layer.shape(inputs.back()), positions{layer.shape(query)[0]};
-    if (layer.type(inputs.back()).dtype != DType::int32 || numbers != positions ||
-        layer.shape(key)[0] != positions[0]) {
-      return layer.error(format("documents {} are not whole numbers for the {} positions of query and key",
-                                to_string(numbers), positions[0]),
-                         inputs.back());
-    }
-    operands.push_back(inputs.back().tensor);
-  }
+  if (numbers != no_tensor) operands.push_back(numbers);
   if (layer.training() && dropout > 0) {
     attributes.dropout = {static_cast<float>(dropout), layer.seed(), name_hash(layer.path()), {}};
     for (const TensorId id : layer.dropout_inputs()) operands.push_back(id);

@@ -5,6 +5,7 @@
 #include "core/layers/initializers.h"
 #include "core/layers/layer.h"
 #include "core/layers/regularizers.h"
+#include "core/layers/rotary_embedding.h"
 
 namespace trainctl {
 
@@ -14,6 +15,11 @@ struct HeadSizes {
   std::int64_t head_size, value_size;  // columns of a head of queries and keys; of values
 };
 
+// The rotation of queries and keys.
+struct HeadRotation : RotaryOptions {
+  static Keys<HeadRotation> keys();
+};
+
 struct AttentionLayer : LayerOptions {
   References from;
   Reference documents;
@@ -21,6 +27,8 @@ struct AttentionLayer : LayerOptions {
   bool use_bias = true;
   bool use_causal_mask = false;
   std::int64_t sliding_window = 0;
+  std::optional<HeadRotation> rotary_embedding;
+  std::optional<double> query_key_norm;
   Auto<std::int64_t> output_shape;
   InitializerChoice kernel_initializer{"glorot_uniform"};
   InitializerChoice bias_initializer{"zeros"};
@@ -36,6 +44,10 @@ struct AttentionLayer : LayerOptions {
  private:
   // Returns the query, the value and the key among the inputs, or unknown features after reporting an error.
   std::array<Feature, 3> operands(Layer& layer, const std::vector<Feature>& inputs) const;
+  // Returns queries or keys [N, T, heads * size] with each head normalized and rotated, if the options say so;
+  // no_tensor after reporting an error.
+  TensorId prepare(Layer& layer, const std::string& name, TensorId x, std::int64_t heads, std::int64_t size,
+                   TensorId numbers) const;
   // Returns x [N, T, in] times the kernel `name`/kernel (in, columns), plus a bias. `shape` is the shape of Keras'
   // kernel, from which the initial values follow.
   TensorId project(Layer& layer, const std::string& name, TensorId x, std::int64_t columns, const Shape& shape) const;
@@ -57,6 +69,14 @@ Keys<O> attention_keys(Keys<O>&& keys) {
       .key("documents", &O::documents,
            "An input of the model with a whole number for each position (documents of a text that are packed into one "
            "sample): a position attends only to positions of the same number.")
+      .key("rotary_embedding", &O::rotary_embedding,
+           "Rotates queries and keys by their positions, as the layer rotary_embedding does. With documents, positions "
+           "count from the beginning of each document.")
+      .key(
+          "query_key_norm", &O::query_key_norm,
+          "Divides each head of queries and keys by the root of the mean of its squares plus this number (RMS "
+          "normalization), and multiplies it by query_norm/scale or key_norm/scale, before the rotation; as in Qwen 3.",
+          more_than(0))
       .key("output_shape", &O::output_shape, "Number of outputs; auto: that of the query.", between(1, max_channels))
       .key("kernel_initializer", &O::kernel_initializer, "Initial values of the kernels.")
       .key("bias_initializer", &O::bias_initializer, "Initial values of the biases.")

@@ -51,8 +51,9 @@ TEST_CASE("a preset's parameters replace its defaults") {
         64 * 32 + 32 + 32 * 128 + 128 + 128 * 3 + 3);
   CHECK(errors("preset: mlpp", {8, 8, 1}) == "m.yaml:1:9: there is no preset 'mlpp'; did you mean 'mlp'?");
   CHECK(errors("preset: alexnet", {8, 8, 1}) ==
-        "m.yaml:1:9: there is no preset 'alexnet'; there is densenet121, efficientnet_b0, lenet5, mlp, mobilenet_v2, "
-        "resnet101, resnet18, resnet20, resnet50, unet, vgg16, vgg19 or wide_resnet50_2, or a path to a file");
+        "m.yaml:1:9: there is no preset 'alexnet'; there is densenet121, efficientnet_b0, gpt2, lenet5, llama, mlp, "
+        "mobilenet_v2, resnet101, resnet18, resnet20, resnet50, unet, vgg16, vgg19 or wide_resnet50_2, or a path to a "
+        "file");
   CHECK(errors("preset: nets/none.yaml", {8, 8, 1}) == "m.yaml:1:9: there is no preset file '" TRAINCTL_SOURCE_DIR
                                                        "/nets/none.yaml'");
   CHECK(errors("preset: mlp\nwith: {clases: 5}", {8, 8, 1}) ==

@@ -1,0 +1,113 @@
+// Tests transformers on text: every strategy learns what one rank learns, and attention keeps documents apart.
+#include <cmath>
+#include <random>
+
+#include "core/base/format.h"
+#include "test/catch.h"
+#include "test/support/command.h"
+#include "test/support/files.h"
+
+namespace trainctl::test::transformer_run_test {
+namespace {
+
+// Lines "abcabc...": the same letters again and again, so that attention to the last occurrence predicts the next.
+std::string repeated_letters(std::size_t bytes, unsigned seed) {
+  std::mt19937 random(seed);
+  std::string text;
+  while (text.size() < bytes) {
+    std::string part;
+    for (int i = 0; i < 3; ++i) part += static_cast<char>('a' + random() % 8);
+    for (int i = 0; i < 4; ++i) text += part;
+    text += "\n";
+  }
+  return text;
+}
+
+std::string config_of(const Folder& folder, const std::string& model, const std::string& data = "") {
+  for (unsigned i = 0; i < 4; ++i) folder.write(format("corpus/{}.txt", i), repeated_letters(2500, i));
+  return folder.write("transformer.yaml", format(R"(
+data: {{dataset: text, path: corpus, positions: 26{}}}
+model: {}
+train: {{batch_size: 16, max_steps: 20, loss: {{name: sparse_categorical_crossentropy, from_logits: true}},
+        optimizer: {{name: adam, learning_rate: 0.003}}}}
+log: {{every: 1 steps}}
+)",
+                                                 data, model));
+}
+
+constexpr const char* gpt =
+    "{preset: gpt2, with: {vocabulary: 257, positions: 26, layers: 4, heads: 4, head_size: 8, width: 32, mlp: 128, "
+    "dropout: 0.1}}";
+constexpr const char* llama =
+    "{preset: llama, with: {vocabulary: 257, layers: 4, heads: 8, key_heads: 4, head_size: 8, width: 32, mlp: 96, "
+    "query_key_norm: 1e-6}}";
+
+struct Trained {
+  std::vector<double> losses;
+  std::string weights;
+};
+
+Trained train(const Folder& folder, const std::string& config, int ranks, const std::string& strategy) {
+  static int number = 0;
+  const std::string directory = folder / format("run{}", ++number);
+  const Finished run = trainctl(folder, {"run", config, "--ranks", std::to_string(ranks), "--run-dir", directory,
+                                         "--set", "strategy=" + strategy});
+  INFO(strategy);
+  INFO(tail(run.errors));
+  REQUIRE(run.code == 0);
+  Trained result{{}, events(directory, "end").back()["weights_sha256"].get<std::string>()};
+  for (const auto& [step, loss] : step_losses(directory)) result.losses.push_back(loss);
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("every strategy trains a transformer as one rank does") {
+  const char* model = GENERATE(gpt, llama);
+  const Folder folder;
+  const std::string config = config_of(folder, model);
+  const Trained alone = train(folder, config, 1, "{}");
+  REQUIRE(alone.losses.size() == 20);
+  CHECK(alone.losses.front() == Approx(std::log(257.0)).epsilon(0.05));
+  CHECK(alone.losses.back() < 0.8 * alone.losses.front());
+  struct Case {
+    int ranks;
+    const char* strategy;
+  };
+  for (const auto& [ranks, strategy] :
+       {Case{2, "{tensor: 2}"}, Case{2, "{pipeline: 2}"}, Case{2, "{shard: parameters}"}, Case{4, "{tensor: 4}"},
+        Case{4, "{pipeline: 2, tensor: 2}"}}) {
+    CAPTURE(ranks, strategy, model);
+    const Trained together = train(folder, config, ranks, strategy);
+    for (std::size_t i = 0; i < alone.losses.size(); ++i) {
+      CHECK(together.losses[i] == Approx(alone.losses[i]).epsilon(2e-3));
+    }
+  }
+  const Trained one = train(folder, config, 1, "{reproducible: {shards: 4}}");
+  CHECK(train(folder, config, 2, "{reproducible: {shards: 4}}").weights == one.weights);
+}
+
+TEST_CASE("attention over packed documents trains with the numbers of documents") {
+  const Folder folder;
+  const std::string config = config_of(folder, R"(
+  inputs: [tokens, documents]
+  layers:
+    - embedding: {name: x, from: tokens, input_dim: 257, output_dim: 32}
+    - group_query_attention:
+        name: attention
+        from: x
+        documents: documents
+        num_query_heads: 4
+        num_key_value_heads: 2
+        head_dim: 8
+        use_causal_mask: true
+        rotary_embedding: {}
+    - add: {from: [x, attention]}
+    - dense: {units: 257})",
+                                       ", document_numbers: true");
+  const Trained one = train(folder, config, 1, "{}"), two = train(folder, config, 2, "{tensor: 2}");
+  CHECK(one.losses.back() < 0.9 * one.losses.front());
+  CHECK(two.losses.back() == Approx(one.losses.back()).epsilon(2e-3));
+}
+
+}  // namespace trainctl::test::transformer_run_test
