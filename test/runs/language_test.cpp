@@ -107,17 +107,21 @@ TEST_CASE("ranks that a launcher starts tokenize the text once, before they meet
   const Finished run = trainctl(folder, {"run", config, "--ranks", "2", "--run-dir", folder / "run"});
   INFO(tail(run.errors));
   REQUIRE(run.code == 0);
-  int files = 0;
-  for (const auto& entry : fs::directory_iterator(folder / "tokens")) {
-    CHECK(entry.path().filename().string().starts_with("tokens-"));
-    ++files;
-  }
-  CHECK(files == 2);  // of the training text and of the validation text
+  const auto token_files = [&] {
+    int files = 0;
+    for (const auto& entry : fs::directory_iterator(folder / "tokens")) {
+      CHECK(entry.path().extension() == "");  // no lock remains
+      files += entry.path().filename().string().starts_with("tokens-") ? 1 : 0;
+    }
+    return files;
+  };
+  CHECK(token_files() == 2);  // of the training text and of the validation text
   folder.write("corpus/bad.jsonl", "{\"text\": 1}\n");
   const Finished refused = trainctl(folder, {"run", config, "--ranks", "2", "--run-dir", folder / "other"});
   CHECK(refused.code == 3);
   CHECK(count(refused.errors, "bad.jsonl:1: the value of 'text' is not a text") == 1);
   CHECK_FALSE(fs::exists(folder / "other"));
+  CHECK(token_files() == 2);
 }
 
 TEST_CASE("a model with the numbers of documents as a second input is trained") {

@@ -2,6 +2,7 @@
 #include "io/datasets/text/megatron.h"
 
 #include <cstring>
+#include <string_view>
 #include <vector>
 
 #include "core/base/checked.h"
@@ -12,17 +13,9 @@
 namespace trainctl {
 namespace {
 
-// The beginning of an .idx file, without gaps between the fields.
-#pragma pack(push, 1)
-struct MegatronHeader {
-  char magic[9];
-  std::uint64_t version;
-  std::uint8_t type;
-  std::int64_t sequences;
-  std::int64_t document_marks;  // the numbers of documents plus one
-};
-#pragma pack(pop)
-static_assert(sizeof(MegatronHeader) == 34);
+// The beginning of an .idx file: magic word, version, type of the ids, numbers of sequences and of marks of documents.
+constexpr std::string_view megatron_magic("MMIDIDX\0\0", 9);
+constexpr std::int64_t version_at = 9, type_at = 17, sequences_at = 18, marks_at = 26, header_bytes = 34;
 
 [[noreturn]] void refuse_index(const std::string& index, const std::string& what) {
   data_error(index, what, "write both files again with Megatron-LM's preprocess_data.py, or copy them again");
@@ -38,9 +31,9 @@ ElementType megatron_type(int code, const std::string& index) {
   refuse_index(index, format("says that the ids have the type {}, which is no type of whole numbers", code));
 }
 
-// Reads value i of a list of T at an offset.
+// Reads value i of the list of T that begins at an offset.
 template <class T>
-T value_at(const Bytes& bytes, std::int64_t offset, std::int64_t i) {
+T value_at(const Bytes& bytes, std::int64_t offset, std::int64_t i = 0) {
   T value;
   bytes.read(offset + i * static_cast<std::int64_t>(sizeof value), &value, sizeof value);
   return value;
@@ -50,19 +43,17 @@ T value_at(const Bytes& bytes, std::int64_t offset, std::int64_t i) {
 
 TokenStream open_megatron(const std::string& tokens, const std::string& index) {
   const Bytes bytes = map_file(index), ids = map_file(tokens);
-  MegatronHeader header;
-  constexpr auto header_bytes = static_cast<std::int64_t>(sizeof header);
   if (bytes.size() < header_bytes) refuse_index(index, "is cut short");
-  bytes.read(0, &header, header_bytes);
-  if (std::memcmp(header.magic, "MMIDIDX\0\0", sizeof header.magic) != 0) {
+  if (std::memcmp(bytes.in_memory(), megatron_magic.data(), megatron_magic.size()) != 0) {
     refuse_index(index, "is no index of Megatron-LM: it does not begin with MMIDIDX");
   }
-  if (header.version != 1) refuse_index(index, format("has version {}, and version 1 is read", header.version));
-  const ElementType type = megatron_type(header.type, index);
-  const std::int64_t sequences = header.sequences, marks = header.document_marks;
+  const auto version = value_at<std::uint64_t>(bytes, version_at);
+  if (version != 1) refuse_index(index, format("has version {}, and version 1 is read", version));
+  const ElementType type = megatron_type(value_at<std::uint8_t>(bytes, type_at), index);
+  const auto sequences = value_at<std::int64_t>(bytes, sequences_at), marks = value_at<std::int64_t>(bytes, marks_at);
   const std::int64_t longest = bytes.size() / 4;  // more entries than this cannot be in the file
   if (sequences < 0 || sequences > longest || marks < 1 || marks > longest) {
-    refuse_index(index, format("says that it has {} sequences and {} documents", sequences, marks - 1));
+    refuse_index(index, format("says that it has {} sequences and {} marks of documents", sequences, marks));
   }
   const std::int64_t sizes = header_bytes, pointers = sizes + sequences * 4, documents = pointers + sequences * 8;
   const std::int64_t expected = documents + marks * 8;

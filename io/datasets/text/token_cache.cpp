@@ -122,7 +122,8 @@ std::optional<TokenStream> open_whole(const std::string& path) {
 void write_tokens(const std::string& path, const Corpus& corpus, const Tokenization& tokenization,
                   const Preparation& preparation) {
   const std::int64_t all = corpus.bytes();
-  if (!preparation.progress) log::info(format("tokenizing {} ({})", corpus.path, byte_text(all)));
+  constexpr std::int64_t noticeable = 10'000'000;  // bytes that take about as long as a person notices
+  if (!preparation.progress && all > noticeable) log::info(format("tokenizing {} ({})", corpus.path, byte_text(all)));
   std::int64_t done = 0;
   write_file(path, all, [&](OutputFile& file) {
     TokenFileWriter writer(file, tokenization.tokenizer.tokenizer->vocabulary_size());
