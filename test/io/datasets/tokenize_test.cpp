@@ -1,5 +1,6 @@
 // Tests that a corpus, tokenized in pieces on several cores, has the ids that its tokenizer gives for whole texts, and
 // that text and token files that cannot be used are refused with their place.
+#include <signal.h>
 #include <sys/wait.h>
 
 #include <filesystem>
@@ -107,6 +108,32 @@ TEST_CASE("several processes that need the same tokens make them once") {
     makers += WEXITSTATUS(status) == 11 ? 1 : 0;
   }
   CHECK(makers == 1);
+}
+
+TEST_CASE("a process that is killed while it tokenizes leaves no token file, and the next one removes what it left") {
+  const TempFolder folder;
+  write_file(folder / "t.txt", random_text(3'000'000, 4));
+  const Corpus corpus = find_corpus(folder / "t.txt");
+  const Tokenization tokenization{.tokenizer = open_tokenizer(NamedTokenizer::bytes), .format = {}};
+  const pid_t child = fork();
+  if (child == 0) {
+    cached_tokens(corpus, tokenization, {folder / "cache", [](std::int64_t, std::int64_t) { raise(SIGKILL); }});
+    _exit(1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  REQUIRE(WIFSIGNALED(status));
+  const auto files = [&] {
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(folder / "cache")) {
+      names.push_back(entry.path().filename().string().substr(0, 7));
+    }
+    std::sort(names.begin(), names.end());
+    return names;
+  };
+  CHECK(files() == std::vector<std::string>{".partia", "tokens-"});  // the unfinished file and the lock
+  CHECK(cached_tokens(corpus, tokenization, {folder / "cache"}).count() == corpus.bytes());
+  CHECK(files() == std::vector<std::string>{"tokens-"});
 }
 
 TEST_CASE("text: what cannot be read is refused with file, place and remedy") {
