@@ -225,7 +225,7 @@ inline const Case cases[] = {
      0.003},
     {"sequence", [] { return Network(sequence, {input_of("", {6}, DType::int32)}, "{name: rmsprop, epsilon: 1e-2}"); },
      0.01},
-    {"language", [] { return Network(language, {input_of("", {6}, DType::int32)}, "{name: rmsprop, epsilon: 1e-2}"); },
+    {"language", [] { return Network(language, {input_of("", {6}, DType::int32)}, "{name: adam, epsilon: 1e-2}"); },
      0.01},
     {"classes",
      [] {
