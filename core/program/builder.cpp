@@ -226,9 +226,15 @@ Program ProgramBuilder::training(std::int64_t samples, int micro_batches, int em
   require(graph_.tensors.size() == again.tensors.size(), "two differentiations of a graph made different tensors");
   penalize(first);
   penalize(later);
-  const auto decays = [&](const GraphParameter& parameter) { return optimizer.decays(parameter.decay); };
+  const auto decays = [&](const GraphParameter& parameter) {
+    return optimizer.decays(graph_.tensor(parameter.tensor).name, parameter.decay);
+  };
   program_.flat = order_parameters(graph_, first, reduced(), decays);
   program_.flat.keep_states(state_names(optimizer.rule()), is_factored(optimizer.rule()), graph_.tensors);
+  for (FlatEntry& entry : program_.flat.parameters) {
+    const Tensor& parameter = graph_.tensor(entry.parameter);
+    if (optimizer.orthogonalizes(parameter.name, parameter.type.shape)) entry.matrix = parameter.type.shape;
+  }
   program_.flat.averages = spec_.moving_average.has_value();
   program_.micro_batches = micro_batches;
   program_.name =

@@ -2,6 +2,7 @@
 #include "core/program/network.h"
 
 #include "core/base/format.h"
+#include "core/optim/optimizer.h"
 
 namespace trainctl {
 namespace {
@@ -48,6 +49,14 @@ std::string width_warning(const ResolvedOutput& output, const Shape& shape, cons
       targets.classes, useless == 1 ? "1 value is" : format("{} values are", useless), targets.classes);
 }
 
+// Reports patterns of the optimizer that match no parameter.
+void check_patterns_of(const Choice& optimizer, const Graph& graph, Reader& reader) {
+  if (optimizer.options == nullptr) return;
+  std::vector<std::string> names;
+  for (const GraphParameter& parameter : graph.parameters) names.push_back(graph.tensor(parameter.tensor).name);
+  optimizer.as<OptimizerOptions>().check_patterns(names, reader);
+}
+
 }  // namespace
 
 Network build_network(const ProgramSpec& spec, std::int64_t micro_batch, bool training, Reader& reader) {
@@ -68,6 +77,7 @@ Network build_network(const ProgramSpec& spec, std::int64_t micro_batch, bool tr
   network.layers = std::move(built.layers);
   network.blocks = std::move(built.blocks);
   if (spec.predicts()) return network;
+  if (training) check_patterns_of(spec.optimizer, network.graph, reader);
   Tensor weights;
   weights.name = "weights";
   weights.type.shape = spec.weight.with_front(micro_batch);

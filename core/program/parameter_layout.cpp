@@ -81,14 +81,14 @@ std::vector<UpdateRange> ParameterLayout::update_ranges(const FlatBucket& bucket
       continue;
     }
     const bool joins = !by_parameter && !ranges.empty() && ranges.back().decay == entry.decay;
-    if (!joins) ranges.push_back({entry.offset, 0, entry.decay});
+    if (!joins) ranges.push_back({entry.offset, 0, entry.decay, {}, entry.matrix});
     ranges.back().count = round_up(entry.offset + entry.count, alignment) - ranges.back().offset;
   }
   const std::int64_t begin = shard_offset(bucket), end = begin + shard_count(bucket);
   std::vector<UpdateRange> within;
   for (const UpdateRange& range : ranges) {
     const std::int64_t from = std::max(range.offset, begin), to = std::min(range.offset + range.count, end);
-    if (from < to) within.push_back({from - begin, to - from, range.decay, range.factors});
+    if (from < to) within.push_back({from - begin, to - from, range.decay, range.factors, range.matrix});
   }
   return within;
 }

@@ -30,6 +30,7 @@ struct FlatEntry {
   bool decay = true;             // whether weight decay applies
   std::vector<int> stages = {};  // pipeline stages that hold the parameter, ascending; empty if it is on one stage only
   Factors factors = {};          // if the optimizer's state holds factors
+  Shape matrix = {};             // [rows, columns] if the optimizer orthogonalizes the parameter's steps
 };
 
 // A tensor in a flat region: a running statistic, or a sum after the gradients. The offset counts elements.

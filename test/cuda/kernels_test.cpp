@@ -326,6 +326,27 @@ TEST_CASE("cuda updates adafactor's factors as the cpu does") {
   }
 }
 
+TEST_CASE("cuda takes muon's steps as the cpu does") {
+  const auto one = make_backend("cuda", {}), other = make_backend("cpu", {});
+  const std::vector<Shape> shapes{{70, 130}, {33}, {130, 64}, {1, 7}, {64, 64}};
+  auto op = std::make_shared<OptimizerUpdate>(Muon{});
+  std::int64_t elements = 0;
+  for (const Shape& shape : shapes) {
+    op->ranges.push_back(
+        {elements, round_up(shape.count(), 4), shape.rank() == 2, {}, shape.rank() == 2 ? shape : Shape{}});
+    elements += op->ranges.back().count;
+  }
+  op->weight_decay = 0.02f;
+  const Value gradient = random_value({elements}, DType::float32, 1, -50, 50);
+  const std::vector<Value> before{random_value({elements}, DType::float32, 2),
+                                  random_value({elements}, DType::float32, 3),
+                                  random_value({elements}, DType::float32, 4, 0, 1)};
+  const std::vector<Value> inputs{gradient, scalar(0.05), scalar(3, DType::int64), scalar(64), row({0, 0}), scalar(2)};
+  const auto got = run_op(*one, op, inputs, before), expected = run_op(*other, op, inputs, before);
+  // Products of 130 values add up in another order, and five steps multiply the difference.
+  for (std::size_t i = 0; i < got.size(); ++i) CHECK(largest_error(got[i], expected[i].values) < 1e-4);
+}
+
 TEST_CASE("cuda's optimizers write the compute copies of the weights that they change") {
   const auto backend = make_backend("cuda", {});
   const auto stream = backend->compute_stream();

@@ -101,15 +101,24 @@ TEST_CASE("errors of names from other frameworks suggest the right name") {
   CHECK(error("sgd", "alpha") == "unknown key 'alpha' in sgd");
 }
 
-TEST_CASE("weight decay can spare biases and norms") {
+TEST_CASE("weight decay can spare biases and norms, or parameters with certain names") {
   struct Options final : OptimizerOptions {
     OptimizerRule rule() const override { return Sgd{}; }
   } options;
-  CHECK(options.decays(true));
-  CHECK(options.decays(false));
+  CHECK(options.decays("a/kernel", true));
+  CHECK(options.decays("a/bias", false));
   options.exclude_from_weight_decay = DecayExclusion::biases_and_norms;
-  CHECK(options.decays(true));
-  CHECK_FALSE(options.decays(false));
+  CHECK(options.decays("a/kernel", true));
+  CHECK_FALSE(options.decays("a/bias", false));
+  options.exclude_from_weight_decay = NamePatterns{{"*/bias"}, {"head/*"}};
+  CHECK(options.decays("a/kernel", true));
+  CHECK(options.decays("a/gamma", false));
+  CHECK_FALSE(options.decays("a/bias", false));
+  CHECK_FALSE(options.decays("head/kernel", true));
+  Reader reader;
+  options.check_patterns({"a/bias", "a/kernel"}, reader);
+  REQUIRE(reader.diagnostics().size() == 1);
+  CHECK(reader.diagnostics()[0].message == "exclude_from_weight_decay: no parameter is named 'head/*'");
 }
 
 }  // namespace trainctl::optimizer_test

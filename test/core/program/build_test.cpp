@@ -244,6 +244,13 @@ TEST_CASE("the update has several ranges if weight decay excludes biases and nor
   }
   CHECK(next == all[0].count);
   CHECK(decaying == 24 + 4 * 7 + 3 * 3 * 2 * 4);  // the kernels, 21 elements with a gap
+  const auto by_name =
+      ranges("{name: sgd, weight_decay: 1e-3, exclude_from_weight_decay: ['*/bias', '*/gamma', '*/beta']}");
+  REQUIRE(by_name.size() == spared.size());
+  for (std::size_t i = 0; i < spared.size(); ++i) {
+    CHECK(by_name[i].offset == spared[i].offset);
+    CHECK(by_name[i].decay == spared[i].decay);
+  }
 }
 
 TEST_CASE("an optimizer that works by parameter has a range for each, with the gap after it") {

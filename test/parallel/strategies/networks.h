@@ -248,7 +248,7 @@ inline const Case cases[] = {
      0.01},
     {"transformer",
      [] { return Network(transformer, {input_of("", {6}, DType::int32)}, "{name: adam, epsilon: 1e-3}"); }, 0.003},
-    {"language", [] { return Network(language, {input_of("", {6}, DType::int32)}, "{name: rmsprop, epsilon: 1e-2}"); },
+    {"language", [] { return Network(language, {input_of("", {6}, DType::int32)}, "{name: adam, epsilon: 1e-2}"); },
      0.01},
     {"classes",
      [] {

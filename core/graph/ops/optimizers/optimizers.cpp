@@ -24,6 +24,10 @@ bool is_factored(const OptimizerRule& rule) {
   return std::visit([]<class Rule>(const Rule&) { return FactoredRule<Rule>; }, rule);
 }
 
+bool is_orthogonal(const OptimizerRule& rule) {
+  return std::visit([]<class Rule>(const Rule&) { return OrthogonalRule<Rule>; }, rule);
+}
+
 Factors::Factors(const Shape& parameter) : matrices(1), rows(1), columns(parameter.count()), vector(true) {
   if (parameter.rank() < 2) return;
   vector = false;
@@ -55,6 +59,7 @@ std::string OptimizerUpdate::attributes() const {
   if (weight_decay != 0) text.value("weight_decay", weight_decay);
   for (const UpdateRange& range : ranges) {
     text.word(format("[{},{}){}", range.offset, range.offset + range.count, range.decay ? "" : " no decay"));
+    if (range.matrix.rank() > 0) text.word("matrix " + to_string(range.matrix));
   }
   if (!copies.empty()) text.value("copies", copies.size());
   return text.text();
@@ -70,6 +75,20 @@ std::vector<TensorType> OptimizerUpdate::outputs(std::span<const TensorType>) co
   if (is_factored(rule)) types[1].shape = {end_of_factors};
   for (const UpdateCopy& copy : copies) types.push_back({copy.shape, copy.layout.dtype});
   return types;
+}
+
+// The products of the Newton-Schulz steps exceed all other work of a rule that orthogonalizes matrices.
+double OptimizerUpdate::flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const {
+  double sum = OpDef::flops(inputs, outputs);
+  const auto* muon = std::get_if<Muon>(&rule);
+  if (muon == nullptr) return sum;
+  for (const UpdateRange& range : ranges) {
+    if (range.matrix.rank() != 2) continue;
+    const auto rows = static_cast<double>(range.matrix[0]), columns = static_cast<double>(range.matrix[1]);
+    const double small = std::min(rows, columns), large = std::max(rows, columns);
+    sum += muon->ns_steps * 2 * small * small * (2 * large + small);
+  }
+  return sum;
 }
 
 OutputPlacements OptimizerUpdate::placements(const PlacementQuery& query) const {

@@ -16,6 +16,7 @@
 #include "core/graph/ops/optimizers/lamb.h"
 #include "core/graph/ops/optimizers/lars.h"
 #include "core/graph/ops/optimizers/lion.h"
+#include "core/graph/ops/optimizers/muon.h"
 #include "core/graph/ops/optimizers/nadam.h"
 #include "core/graph/ops/optimizers/rmsprop.h"
 #include "core/graph/ops/optimizers/sgd.h"
@@ -32,11 +33,17 @@ struct UpdateCopy {
 };
 
 // All optimizers; each is in a file in core/graph/ops/optimizers/ (see rule.h there).
-using OptimizerRule = std::variant<Sgd, Adam, AdamW, Nadam, RmsProp, Adagrad, Adadelta, Lion, Lamb, Lars, Adafactor>;
+using OptimizerRule =
+    std::variant<Sgd, Adam, AdamW, Nadam, RmsProp, Adagrad, Adadelta, Lion, Lamb, Lars, Adafactor, Muon>;
 
 template <class Rule>
 concept FactoredRule = requires {
   requires Rule::factored;
+};
+
+template <class Rule>
+concept OrthogonalRule = requires {
+  requires Rule::orthogonal;
 };
 
 // A step of an optimizer. Inputs: the gradient region, learning rate (float32 scalar), step (int64 scalar, from 0),
@@ -58,6 +65,7 @@ struct OptimizerUpdate final : OpDef {
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
   OutputPlacements placements(const PlacementQuery& query) const override;
+  double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const override;
 };
 
 // Names of the states that a rule keeps: "momentum", or "m" and "v".
@@ -65,5 +73,8 @@ std::vector<std::string> state_names(const OptimizerRule& rule);
 
 // Whether the states of the rule are factors (see Factors) instead of one value for each element of a parameter.
 bool is_factored(const OptimizerRule& rule);
+
+// Whether the rule orthogonalizes the steps of matrices (UpdateRange::matrix).
+bool is_orthogonal(const OptimizerRule& rule);
 
 }  // namespace trainctl

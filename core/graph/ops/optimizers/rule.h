@@ -34,6 +34,15 @@
 //   rate(factors, rate, weight_rms, direction_rms)           the factor by which the direction is multiplied; the
 //                                                            arguments are the root mean squares of the decayed
 //                                                            parameter and of the direction
+//
+// A rule with by_parameter and `orthogonal = true` has two states. It orthogonalizes the direction of each matrix
+// (UpdateRange::matrix) by Newton-Schulz steps, and has these functions:
+//
+//   adam(factors, rate, decay, gradient, weight&, states)    the step of an element of other parameters
+//   direction(gradient, states)                              updates the first state of an element of a matrix; returns
+//                                                            the element of the direction
+//   decayed(rate, decay, weight)                             the weight after weight decay, before the step
+//   scale(rows, columns)                                     the factor of the orthogonal matrix
 #pragma once
 
 #include <cmath>

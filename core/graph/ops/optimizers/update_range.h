@@ -29,6 +29,9 @@ struct UpdateRange {
   std::int64_t count = 0;
   bool decay = true;     // whether weight decay applies
   Factors factors = {};  // only for a factored rule, whose ranges are one parameter each, without gaps
+  // For a rule that orthogonalizes matrices: [rows, columns] of such a matrix, which begins at the offset. Empty for
+  // other parameters.
+  Shape matrix = {};
 };
 
 // The shape of the factors of a parameter in a checkpoint: [..., rows + columns], or the parameter's own shape if it is

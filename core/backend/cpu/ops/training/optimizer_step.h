@@ -35,5 +35,7 @@ struct Squares {
 
 // Lowers the step of an optimizer with states that are factors of a matrix.
 Lowering lower_factored(const LowerContext& context, const OptimizerUpdate& def, const Adafactor& rule);
+// Lowers the step of an optimizer that orthogonalizes matrices.
+Lowering lower_orthogonal(const LowerContext& context, const OptimizerUpdate& def, const Muon& rule);
 
 }  // namespace trainctl::cpu

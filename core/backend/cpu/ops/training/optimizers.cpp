@@ -169,6 +169,8 @@ Lowering lower_optimizer(const LowerContext& context) {
       [&]<class Rule>(const Rule& rule) {
         if constexpr (FactoredRule<Rule>) {
           return lower_factored(context, def, rule);
+        } else if constexpr (OrthogonalRule<Rule>) {
+          return lower_orthogonal(context, def, rule);
         } else if constexpr (Rule::by_parameter) {
           return lower_rule_by_parameter(context, def, rule);
         } else {

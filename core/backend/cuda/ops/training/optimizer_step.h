@@ -68,5 +68,7 @@ __device__ inline Squares sum_of(const ChunkRange& range, const Squares* of_chun
 
 // Lowers a step of an optimizer with states that are factors of matrices.
 Lowering lower_factored(const LowerContext& context, const Adafactor& rule);
+// Lowers a step of an optimizer that orthogonalizes matrices.
+Lowering lower_orthogonal(const LowerContext& context, const Muon& rule);
 
 }  // namespace trainctl::cuda

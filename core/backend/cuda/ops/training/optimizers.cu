@@ -153,6 +153,8 @@ Lowering lower_optimizer(const LowerContext& context) {
       [&]<class Rule>(const Rule& rule) {
         if constexpr (FactoredRule<Rule>) {
           return lower_factored(context, rule);
+        } else if constexpr (OrthogonalRule<Rule>) {
+          return lower_orthogonal(context, rule);
         } else {
           return lower_rule(context, rule);
         }
