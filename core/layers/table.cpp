@@ -15,6 +15,7 @@ const ChoiceTable& layer_choices() {
   static const ChoiceTable table{"layer",
                                  {
                                      DenseOptions::keys(),
+                                     einsum_dense(),
                                      embedding(),
                                      position_embedding(),
                                      token_and_position_embedding(),

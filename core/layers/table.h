@@ -13,6 +13,7 @@ Section conv2d_transpose();
 Section cropping2d();
 Section depthwise_conv2d();
 Section dropout();
+Section einsum_dense();
 Section embedding();
 Section gated_linear_unit();
 Section gaussian_noise();

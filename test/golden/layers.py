@@ -119,6 +119,19 @@ def dense():
         case.record([x, k1, b1, k2, b2], [functions[name](x @ k1 + b1) @ k2 + b2])
 
 
+def einsum_dense():
+    """Kernels with several dimensions; outputs are flattened over the new dimensions."""
+    case = Case("einsum_dense_heads")
+    x, kernel, bias = case.normal(3, 5, 6), case.normal(6, 4, 2, scale=0.5), case.normal(4, 2)
+    case.record([x, kernel, bias], [(torch.einsum("abc,cde->abde", x, kernel) + bias).flatten(2)])
+    case = Case("einsum_dense_join")
+    x, kernel, bias = case.normal(3, 5, 4, 2), case.normal(4, 2, 7, scale=0.5), case.normal(7)
+    case.record([x, kernel, bias], [torch.einsum("abcd,cde->abe", x, kernel) + bias])
+    case = Case("einsum_dense_transposed")  # dy kernel^T
+    x, kernel = case.normal(3, 5, 8), case.normal(6, 4, 2, scale=0.5)
+    case.record([x, kernel], [torch.einsum("abde,cde->abc", x.unflatten(2, (4, 2)), kernel)])
+
+
 def recurrent():
     """Recurrent layers on sequences (samples, steps, features). Inputs: x, kernel, bias, recurrent kernel, and a GRU's
     recurrent bias, with the gates in Keras' order. An LSTM's gates are in the same order in PyTorch; in a GRU, PyTorch

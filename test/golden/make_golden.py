@@ -15,8 +15,8 @@ gradients CASE/din0... of those inputs that have one. Whole networks: make_train
 import cases
 from attention import attention
 from convolutions import convolution, pooling
-from layers import (borders, dense, element_wise, embedding, gated_linear_units, parametric_relu, position_embeddings,
-                    recurrent, rotary)
+from layers import (borders, dense, einsum_dense, element_wise, embedding, gated_linear_units, parametric_relu,
+                    position_embeddings, recurrent, rotary)
 from losses import losses
 from metrics import metrics
 from normalisations import group_normalisation, layer_normalisation, normalisation
@@ -26,6 +26,6 @@ from randomness import randomness
 if __name__ == "__main__":
     for part in (element_wise, embedding, dense, convolution, pooling, normalisation, layer_normalisation, recurrent,
                  attention, group_normalisation, parametric_relu, borders, gated_linear_units, rotary,
-                 position_embeddings, randomness, losses, metrics, optimizer_steps):
+                 position_embeddings, einsum_dense, randomness, losses, metrics, optimizer_steps):
         part()
     cases.save()

@@ -1,11 +1,20 @@
 // Dense layers, forward and backward: matrix products over the last dimension. All dimensions before it are rows (N
-// below). Kernels and biases are float32 parameters; a backend that computes in another dtype or layout asks for a
-// compute copy when it lowers the op. x, y, dx, dy share one dtype (float32, bfloat16, float16).
+// below). A kernel [in, out] may have several dimensions for either side, as those of einsum_dense: their products are
+// in and out, and a bias may have the dimensions of out. Kernels and biases are float32 parameters; a backend that
+// computes in another dtype or layout asks for a compute copy when it lowers the op. x, y, dx, dy share one dtype
+// (float32, bfloat16, float16).
 #pragma once
+
+#include <optional>
+#include <utility>
 
 #include "core/graph/ops/elementwise/activations.h"
 
 namespace trainctl {
+
+// A kernel as a matrix [in, out], given the size of one side.
+inline Shape kernel_of_inputs(const Shape& kernel, std::int64_t in) { return {in, kernel.count() / in}; }
+inline Shape kernel_of_outputs(const Shape& kernel, std::int64_t out) { return {kernel.count() / out, out}; }
 
 // y = f(x kernel + bias). Inputs: x [N..., in], kernel [in, out], bias [out] (optional). Outputs: y
 // [N..., out].
@@ -49,6 +58,8 @@ struct DenseGradInput final : OpDef {
 struct DenseGradWeights final : OpDef {
   bool bias = true;
   bool accumulate = false;  // add to the outputs instead of overwriting them (micro-batches after the first)
+  // The shapes of kernel and bias if the kernel has more than two dimensions.
+  std::optional<std::pair<Shape, Shape>> shapes;
 
   DenseGradWeights(bool b, bool a) : bias(b), accumulate(a) {}
   std::string_view kind() const override { return "dense_grad_weights"; }

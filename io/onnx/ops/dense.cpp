@@ -8,12 +8,24 @@
 
 namespace trainctl::onnx {
 
+namespace {
+
+// The weights as a constant of this shape.
+std::string weights_of_shape(const OnnxOp& op, std::size_t input, const Shape& shape) {
+  const OnnxWeights weights = op.weights(input);
+  return op.weights_value(weights.name, shape, weights.values);
+}
+
+}  // namespace
+
 void dense(const OnnxOp& op) {
-  std::vector<std::string> operands{op.value(0), op.weights_value(1)};
-  const bool bias = op.inputs() > 2, matrix = op.input_type(0).shape.rank() == 2;
-  if (bias && matrix) operands.push_back(op.weights_value(2));
+  const Shape& x = op.input_type(0).shape;
+  const Shape kernel = kernel_of_inputs(op.input_type(1).shape, x.back());
+  std::vector<std::string> operands{op.value(0), weights_of_shape(op, 1, kernel)};
+  const bool bias = op.inputs() > 2, matrix = x.rank() == 2;
+  if (bias && matrix) operands.push_back(weights_of_shape(op, 2, {kernel[1]}));
   std::string y = op.node(matrix ? "Gemm" : "MatMul", operands);
-  if (bias && !matrix) y = op.node("Add", {y, op.weights_value(2)});
+  if (bias && !matrix) y = op.node("Add", {y, weights_of_shape(op, 2, {kernel[1]})});
   op.set_output(activated(op, op.as<Dense>().function, y));
 }
 

@@ -151,6 +151,17 @@ void add_dense(Cases& cases, DType dtype) {
   cases.push_back({"add_bias", {dy, bias}, always_a<AddBias>(relu), 3});
   cases.push_back({"penalize", {kernel, {{{}, floats}, 0.5}}, always_a<Penalize>(Penalty{0.25f, 0.5f}), 4});
   for (const bool add : {false, true}) cases.push_back({"bias_grad", {dy}, always_a<BiasGrad>(add), 4});
+  const CaseInput wide{{{4, 8}, dtype}}, heads{{{6, 4, 2}, floats}}, joined{{{4, 2, 6}, floats}},
+      head_bias{{{4, 2}, floats}}, six_bias{{{6}, floats}};
+  cases.push_back({"dense to heads", {x, heads, head_bias}, always_a<Dense>(), 5});
+  cases.push_back({"dense of heads", {wide, joined, six_bias}, always_a<Dense>(), 5});
+  cases.push_back({"dense_grad_input to heads", {wide, heads}, always_a<DenseGradInput>(), 5});
+  const auto of_heads = [](const Types& in) {
+    auto gradient = std::make_shared<DenseGradWeights>(true, false);
+    gradient->shapes.emplace(Shape{in[0].shape[1], in[1].shape[1] / 2, 2}, Shape{in[1].shape[1] / 2, 2});
+    return gradient;
+  };
+  cases.push_back({"dense_grad_weights to heads", {x, wide}, of_heads, 5});
   const CaseInput sequence{{{4, 2, 6}, dtype}}, dsequence{{{4, 2, 8}, dtype}};
   cases.push_back({"dense of sequences", {sequence, kernel, bias}, always_a<Dense>(), 6});
   cases.push_back({"dense_grad_input of sequences", {dsequence, kernel}, always_a<DenseGradInput>(), 6});

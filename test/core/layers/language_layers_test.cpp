@@ -157,6 +157,34 @@ TEST_CASE("wrong uses of reversible_embedding are reported") {
       std::string::npos);
 }
 
+TEST_CASE("einsum_dense is a product over the last dimensions") {
+  const BuiltModel heads = build(
+      "layers:\n  - einsum_dense: {name: q, equation: 'abc,cde->abde', output_shape: [none, 4, 2], bias_axes: de}\n"
+      "  - einsum_dense: {name: o, equation: 'abcd,cde->abe', output_shape: [none, 3], bias_axes: e}\n"
+      "  - einsum_dense: {name: last, equation: '...x,xy->...y', output_shape: 5, activation: tanh}",
+      Shape{7, 6});
+  CHECK(names_of_parameters(heads) ==
+        Names{"q/kernel 6x4x2", "q/bias 4x2", "o/kernel 4x2x3", "o/bias 3", "last/kernel 3x5"});
+  CHECK(heads.layers[0].output == Shape{7, 4, 2});
+  CHECK(heads.layers[1].output == Shape{7, 3});
+  CHECK(heads.layers[2].output == Shape{7, 5});
+  const auto wrong = [](const std::string& keys) {
+    return errors("layers:\n  - einsum_dense: {name: e, " + keys + "}", Shape{7, 6});
+  };
+  for (const char* equation : {"abc,cd->adb", "abc,bd->acd", "abc,dc->abd", "abc,cd", "abc,cb->abb", "abc,c->ab"}) {
+    CAPTURE(equation);
+    CHECK(wrong(std::string("equation: '") + equation + "', output_shape: [none, 3]").find("supported are products") !=
+          std::string::npos);
+  }
+  CHECK(wrong("equation: 'abc,cd->abd', output_shape: [3, none]") ==
+        "m.yaml:2:68: output_shape must end with the sizes of d, the new dimensions of the equation");
+  CHECK(wrong("equation: 'abc,cde->abde', output_shape: [none, 3, 2], bias_axes: e") ==
+        "m.yaml:2:95: bias_axes e is not supported: the bias has the new dimensions of the equation, de");
+  CHECK(wrong("equation: 'abcd,de->abce', output_shape: [none, none, 2]") ==
+        "m.yaml:2:5: einsum_dense 'e': the equation abcd,de->abce does not have the dimensions of a batch of 7x6 (from "
+        "the input)");
+}
+
 TEST_CASE("positions have vectors of their own, which are added to those of tokens") {
   const BuiltModel both = build_on_tokens(
       "  - token_and_position_embedding: {name: e, vocabulary_size: 11, sequence_length: 8, embedding_dim: 4}\n"

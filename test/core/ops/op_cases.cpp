@@ -170,6 +170,12 @@ void add_dense(std::vector<OpCase>& cases) {
     cases.push_back(one(name, "xpp", std::make_shared<Dense>()));
     cases.push_back(one(std::string(name) + "_no_bias", "xp", std::make_shared<Dense>()));
   }
+  cases.push_back(one("einsum_dense_heads", "xpp", std::make_shared<Dense>()));
+  cases.push_back({"einsum_dense_join", "xpp", [](Graph& graph, const Ids& ids) {
+                     const TensorId x = append(graph, std::make_shared<Reshape>(Shape{3, 5, 8}), {ids[0]}, "flat");
+                     return Ids{append(graph, std::make_shared<Dense>(), {x, ids[1], ids[2]}, "product")};
+                   }});
+  cases.push_back(one("einsum_dense_transposed", "xp", std::make_shared<DenseGradInput>()));
   for (ActivationKind kind : after_dense) {
     const std::string name = "dense_" + std::string(name_of(kind));
     cases.push_back(one(name, "xpp", std::make_shared<Dense>(), kind));

@@ -113,6 +113,8 @@ SEQUENCES = [{"reversible_embedding": {"name": "vectors", "input_dim": 11, "outp
     rotary_neighbours=[{"dense": {"units": 24}}, {"rotary_embedding": {"num_heads": 3, "interleaved": True}}],
     rotary_llama=[{"dense": {"units": 24}}, {"rotary_embedding": {
         "num_heads": 2, "interleaved": True, "rotary_dim": 10, "scaling": "llama3", "scaling_factor": 4}}],
+    einsum=[{"einsum_dense": {"equation": "abc,cde->abde", "output_shape": [7, 4, 2], "bias_axes": "de", **BIASED}},
+            {"einsum_dense": {"equation": "abcd,cde->abe", "output_shape": [7, 3], "activation": "tanh"}}],
     rms_normalized=[{"rms_normalization": {"scale_initializer": RANDOM["gamma_initializer"]}}],
     plain=[{"activation": {"activation": "linear"}}],
     same=[{"conv1d": {"filters": 4, "kernel_size": 3, "padding": "same", "activation": "relu", **BIASED}}],

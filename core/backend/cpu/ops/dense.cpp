@@ -89,7 +89,7 @@ Lowering lower_dense(const LowerContext& context) {
   const auto& def = context.op.as<Dense>();
   const DType dtype = context.input(0).dtype;
   const bool has_bias = context.op.inputs.size() > 2;
-  const Shape& kernel = context.input(1).shape;
+  const Shape kernel = kernel_of_inputs(context.input(1).shape, context.input(0).shape.back());
   const memory::desc x = matrix(context.input(0)), y = matrix(context.output(0));
   const memory::desc bias = has_bias ? row_major({1, kernel[1]}, DType::float32) : memory::desc();
   const memory::desc logical = row_major(kernel, dtype);
@@ -111,7 +111,7 @@ Lowering lower_dense(const LowerContext& context) {
 Lowering lower_dense_grad_input(const LowerContext& context) {
   const auto& def = context.op.as<DenseGradInput>();
   const DType dtype = context.input(0).dtype;
-  const Shape& kernel = context.input(1).shape;
+  const Shape kernel = kernel_of_outputs(context.input(1).shape, context.input(0).shape.back());
   const memory::desc dy = matrix(context.input(0)), dx = matrix(context.output(0));
   const onednn::Dims transposed{kernel[1], kernel[0]};
   const memory::desc logical(transposed, dnnl_type(dtype), onednn::Dims{1, kernel[1]});

@@ -114,7 +114,8 @@ std::optional<Candidate> dense_weight_gradient(const LowerContext& context, cons
 }
 
 Lowering lower_dense(const LowerContext& context) {
-  const Shape &x = context.input(0).shape, &kernel = context.input(1).shape;
+  const Shape& x = context.input(0).shape;
+  const Shape kernel = kernel_of_inputs(context.input(1).shape, x.back());
   const DenseShape shape{x.rows(), kernel[0], kernel[1], context.input(0).dtype};
   return lowering_of(context,
                      dense_forward(context, shape, context.op.inputs.size() > 2, context.op.as<Dense>().function));
@@ -123,7 +124,8 @@ Lowering lower_dense(const LowerContext& context) {
 Lowering lower_dense_grad_input(const LowerContext& context) {
   const auto& def = context.op.as<DenseGradInput>();
   const ActivationFunction function = def.function;
-  const Shape &dy = context.input(0).shape, &kernel = context.input(1).shape;
+  const Shape& dy = context.input(0).shape;
+  const Shape kernel = kernel_of_outputs(context.input(1).shape, dy.back());
   const DenseShape shape{dy.rows(), kernel[0], kernel[1], context.input(0).dtype};
   Candidate candidate = dense_input_gradient(context, shape, def.accumulate);
   if (function.kind != ActivationKind::none) {
