@@ -167,12 +167,16 @@ class Walk {
     });
   }
 
-  // Returns the multiply-adds of an op; for a lookup in a table, the equivalent of the update of the table.
+  // Returns the multiply-adds of an op; for a lookup in a table, the equivalent of the update of the table, as if steps
+  // had `usual_samples` samples. Like what ranks exchange, the work grows with the samples of the graph, so that graphs
+  // for batches of all sizes, which share their parameters, are split alike.
   double work_of(const Op& op) const {
     if (!is_integer(graph_.tensor(op.inputs[0]).type.dtype)) {
       return op.def->flops(types_of(op.inputs, graph_.tensors), types_of(op.outputs, graph_.tensors)) / 2;
     }
-    return work_of_update * static_cast<double>(graph_.tensor(op.inputs[1]).type.shape.count());
+    constexpr double usual_samples = 16;
+    const double steps = static_cast<double>(graph_.batch) / usual_samples;
+    return steps * work_of_update * static_cast<double>(graph_.tensor(op.inputs[1]).type.shape.count());
   }
 
   const Graph& graph_;

@@ -1,5 +1,6 @@
 // Tests that ranks that split layers communicate no more than necessary, and hold shards that make up whole parameters.
 #include <algorithm>
+#include <set>
 
 #include "core/base/format.h"
 #include "core/graph/ops/collectives.h"
@@ -103,6 +104,26 @@ TEST_CASE("attention is split by heads of keys, and exchanges one sum forward an
       "head_dim: 16}}, flatten, {dense: 64}, {dense: 2}]",
       2);
   CHECK(shape_of(odd, "a/key/kernel") == "16x16");
+}
+
+TEST_CASE("programs for batches of all sizes split the same parameters") {
+  const std::string layers =
+      "layers: [{embedding: {name: e, input_dim: 257, output_dim: 32}}, {dense: {name: a, units: 96}}, {dense: 32}, "
+      "layer_normalization, {dense: 257}]";
+  TestJob job(layers, "adam");
+  job.spec.inputs = {input_of("", {26}, DType::int32)};
+  std::set<std::string> shapes;
+  for (const std::int64_t batch : {1, 2, 3, 7, 16, 64, 1000}) {
+    Reader reader;
+    const Program program = training_program(job.spec, {batch, 1}, reader, parallelism(strategy_of({.tensor = 2}), 0));
+    reader.throw_if_failed();
+    std::string text;
+    for (const FlatEntry& entry : program.flat.parameters) {
+      text += to_string(program.tensor(entry.parameter).type.shape) + " ";
+    }
+    shapes.insert(text);
+  }
+  CHECK(shapes.size() == 1);
 }
 
 TEST_CASE("channels are gathered once for all layers that need all of them") {
