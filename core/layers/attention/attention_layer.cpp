@@ -101,8 +101,8 @@ Feature AttentionLayer::attend(Layer& layer, const std::vector<Feature>& inputs,
                                  heads("key", key, sizes.key_heads, sizes.head_size),
                                  heads("value", value, sizes.key_heads, sizes.value_size)};
   operands[0] = prepare(layer, "query", operands[0], sizes.heads, sizes.head_size, numbers);
+  if (operands[0] == no_tensor) return {};
   operands[1] = prepare(layer, "key", operands[1], sizes.key_heads, sizes.head_size, numbers);
-  if (operands[0] == no_tensor || operands[1] == no_tensor) return {};
   AttentionAttributes attributes{.head_size = sizes.head_size,
                                  .value_size = sizes.value_size,
                                  .scale = static_cast<float>(1 / std::sqrt(static_cast<double>(sizes.head_size))),

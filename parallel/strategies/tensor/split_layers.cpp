@@ -174,7 +174,7 @@ class Walk {
     if (!is_integer(graph_.tensor(op.inputs[0]).type.dtype)) {
       return op.def->flops(types_of(op.inputs, graph_.tensors), types_of(op.outputs, graph_.tensors)) / 2;
     }
-    constexpr double usual_samples = 16;
+    constexpr double usual_samples = 4;
     const double steps = static_cast<double>(graph_.batch) / usual_samples;
     return steps * work_of_update * static_cast<double>(graph_.tensor(op.inputs[1]).type.shape.count());
   }

@@ -115,6 +115,11 @@ SEQUENCES = [{"reversible_embedding": {"name": "vectors", "input_dim": 11, "outp
         "num_heads": 2, "interleaved": True, "rotary_dim": 10, "scaling": "llama3", "scaling_factor": 4}}],
     einsum=[{"einsum_dense": {"equation": "abc,cde->abde", "output_shape": [7, 4, 2], "bias_axes": "de", **BIASED}},
             {"einsum_dense": {"equation": "abcd,cde->abe", "output_shape": [7, 3], "activation": "tanh"}}],
+    attention=[{"multi_head_attention": {"num_heads": 2, "key_dim": 3, "value_dim": 4, "bias_initializer": "random_normal"}}],
+    attention_window=[{"multi_head_attention": {"num_heads": 3, "key_dim": 2, "use_causal_mask": True, "sliding_window": 3}}],
+    attention_grouped=[{"group_query_attention": {
+        "num_query_heads": 4, "num_key_value_heads": 2, "head_dim": 4, "use_causal_mask": True, "rotary_embedding": {},
+        "query_key_norm": 1e-6}}],
     rms_normalized=[{"rms_normalization": {"scale_initializer": RANDOM["gamma_initializer"]}}],
     plain=[{"activation": {"activation": "linear"}}],
     same=[{"conv1d": {"filters": 4, "kernel_size": 3, "padding": "same", "activation": "relu", **BIASED}}],

@@ -101,10 +101,24 @@ def check_branches(folder, name, model, shape, tokens=0):
     compare(folder, name, x[:SAMPLES], inputs=x[:SAMPLES].astype(np.int32) if tokens else None)
 
 
+LANGUAGE_MODELS = {
+    "gpt2": {"vocabulary": 11, "positions": 9, "layers": 2, "heads": 2, "head_size": 4, "width": 8, "mlp": 32, "dropout": 0},
+    "llama": {"vocabulary": 11, "layers": 2, "heads": 4, "key_heads": 2, "head_size": 4, "width": 8, "mlp": 24}}
+
+
+def check_language_model(folder, preset):
+    """Compares a small network of the preset on tokens, with a target for each position."""
+    x, y = random.integers(0, 11, (2, 8, 9))
+    train(folder, {"preset": preset, "with": LANGUAGE_MODELS[preset]}, x, y, "sparse_categorical_crossentropy")
+    compare(folder, preset, x[:SAMPLES], inputs=x[:SAMPLES].astype(np.int32))
+
+
 def check_preset(folder, path):
     """Compares a preset on small images. Its running statistics are the last batch's, so that no activation grows without
     bounds, and the sums of bottlenecks begin close to their inputs: in untrained deep networks rounding errors grow from
     block to block, until two programs differ by 1e-4 from each other and from float64."""
+    if path.stem in LANGUAGE_MODELS:
+        return check_language_model(folder, path.stem)
     text = path.read_text().replace("{name: bn3,", "{name: bn3, gamma_initializer: {name: constant, value: 0.2},")
     side = {"lenet5": 28, "mlp": 28, "resnet20": 32, "unet": 16, "vgg16": 32, "vgg19": 32}.get(path.stem, 64)
     shape = (side, side, int(re.search(r"^shape: .*(\d)\]", text, re.M)[1]))
