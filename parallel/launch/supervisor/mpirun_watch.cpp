@@ -69,8 +69,8 @@ void MpirunWatch::wait() {
   join_log();
 }
 
-// Opens the processes of all ranks once they are known, to be woken by the end of one. Kernels before 5.3 do not support
-// this.
+// Opens the processes of all ranks once they are known, to be woken by the end of one. Kernels before 5.3 do not
+// support this.
 void MpirunWatch::watch_ranks() {
   if (!one_host_ || !processes_.empty() || !is_ready(status_file_)) return;
   processes_ = marked_processes(status_file_);

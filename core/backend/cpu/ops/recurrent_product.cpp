@@ -64,15 +64,15 @@ void PackedProduct::run(const float* a, std::int64_t rows, const float* packed, 
   for (std::int64_t panel = 0; panel < panels_; ++panel) {
     const std::int64_t first = vectors_ * panel / panels_ * vector, last = vectors_ * (panel + 1) / panels_ * vector;
     const MatrixProduct product{.a = a,
-                          .a_row = depth_,
-                          .a_step = 1,
-                          .b = packed + first * depth_,
-                          .b_step = last - first,
-                          .c = c + first,
-                          .c_row = c_stride(),
-                          .rows = rows,
-                          .columns = last - first,
-                          .depth = depth_};
+                                .a_row = depth_,
+                                .a_step = 1,
+                                .b = packed + first * depth_,
+                                .b_step = last - first,
+                                .c = c + first,
+                                .c_row = c_stride(),
+                                .rows = rows,
+                                .columns = last - first,
+                                .depth = depth_};
     in_pairs_ ? multiply_pairs(product) : multiply(product);
   }
 }
