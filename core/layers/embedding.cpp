@@ -1,7 +1,7 @@
 // embedding: maps each token to its row of the parameter embeddings (input_dim, output_dim).
 #include "core/graph/ops/embedding.h"
 
-#include "core/base/format.h"
+#include "core/layers/images.h"
 #include "core/layers/initializers.h"
 #include "core/layers/layer.h"
 #include "core/layers/regularizers.h"
@@ -17,11 +17,7 @@ struct EmbeddingOptions final : ChainedLayer {
   RegularizerChoice embeddings_regularizer;
 
   Feature expand(Layer& layer, const std::vector<Feature>& inputs) const override {
-    if (layer.type(inputs[0]).dtype != DType::int32) {
-      return layer.error(
-          format("input {} holds values, not tokens: store them as whole numbers", to_string(layer.shape(inputs[0]))),
-          inputs[0]);
-    }
+    if (!holds_tokens(layer, inputs[0])) return {};
     const Shape table{input_dim, output_dim};
     const TensorId parameter = layer.parameter("embeddings", table, make_initializer(embeddings_initializer, table),
                                                true, penalty_of(embeddings_regularizer));

@@ -20,6 +20,13 @@ bool is_sequence(Layer& layer, const Feature& input) {
   return false;
 }
 
+bool holds_tokens(Layer& layer, const Feature& input) {
+  if (layer.type(input).dtype == DType::int32) return true;
+  layer.error(format("input {} holds values, not tokens: store them as whole numbers", to_string(layer.shape(input))),
+              input);
+  return false;
+}
+
 TensorId as_images(Layer& layer, const Feature& sequences) {
   const Shape images = layer.batch_of(layer.shape(sequences).with_front(1));
   return layer.op(std::make_shared<Reshape>(images), {sequences.tensor})[0];

@@ -10,6 +10,8 @@ namespace trainctl {
 bool is_image(Layer& layer, const Feature& input);
 // Whether the samples are sequences (steps, channels); reports an error if they are not.
 bool is_sequence(Layer& layer, const Feature& input);
+// Whether the samples hold tokens, which are whole numbers; reports an error if they do not.
+bool holds_tokens(Layer& layer, const Feature& input);
 
 // Reshapes a batch of sequences [N, T, C] to images one pixel high, [N, 1, T, C], and such images back to sequences.
 TensorId as_images(Layer& layer, const Feature& sequences);

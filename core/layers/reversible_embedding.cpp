@@ -5,6 +5,7 @@
 #include "core/graph/ops/elementwise/activations.h"
 #include "core/graph/ops/elementwise/combine.h"
 #include "core/graph/ops/embedding.h"
+#include "core/layers/images.h"
 #include "core/layers/initializers.h"
 #include "core/layers/layer.h"
 #include "core/layers/regularizers.h"
@@ -31,11 +32,7 @@ struct ReversibleEmbeddingOptions final : ChainedLayer {
       }
       return first->logits(layer, inputs[0]);
     }
-    if (layer.type(inputs[0]).dtype != DType::int32) {
-      return layer.error(
-          format("input {} holds values, not tokens: store them as whole numbers", to_string(layer.shape(inputs[0]))),
-          inputs[0]);
-    }
+    if (!holds_tokens(layer, inputs[0])) return {};
     const auto lookup = std::make_shared<Embedding>(layer.compute());
     return layer.output(layer.op(lookup, {inputs[0].tensor, table(layer)})[0]);
   }

@@ -11,9 +11,8 @@ namespace trainctl {
 
 // What to do if NCCL refuses ranks that share a GPU.
 inline constexpr const char* when_gpus_are_shared =
-    "ask for fewer ranks, or set cluster.communication to auto or staged; NCCL 2.30 and later versions let ranks share "
-    "a "
-    "GPU if NCCL_MULTI_RANK_GPU_ENABLE=1 is set";
+    "ask for fewer ranks, or set cluster.communication to auto or staged; NCCL 2.30 and later versions let ranks "
+    "share a GPU if NCCL_MULTI_RANK_GPU_ENABLE=1 is set";
 
 struct RankGpu {
   std::string host;   // host name of the rank

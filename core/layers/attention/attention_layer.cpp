@@ -9,6 +9,7 @@
 #include "core/graph/ops/dense.h"
 #include "core/graph/ops/normalization/layer_norm.h"
 #include "core/graph/ops/reshaping/shaping.h"
+#include "core/layers/images.h"
 
 namespace trainctl {
 
@@ -17,7 +18,7 @@ Keys<HeadRotation> HeadRotation::keys() {
 }
 
 std::vector<Reference> AttentionLayer::references() const {
-  std::vector<Reference> all = from.list;
+  std::vector<Reference> all = from.items;
   if (!reads_documents()) return all;
   // The previous layer has no reference of its own, so that it must be named if there is a second input.
   all.push_back(documents);
@@ -34,11 +35,7 @@ std::array<Feature, 3> AttentionLayer::operands(Layer& layer, const std::vector<
   }
   const std::array<Feature, 3> operands{inputs[0], inputs[count > 1 ? 1 : 0], inputs[count - 1]};
   for (const Feature& operand : operands) {
-    if (layer.shape(operand).rank() != 2) {
-      return {layer.error(format("input {} of '{}' is not a sequence (positions, features)",
-                                 to_string(layer.shape(operand)), operand.layer),
-                          operand)};
-    }
+    if (!is_sequence(layer, operand)) return {};
   }
   const std::int64_t keys = layer.shape(operands[2])[0], values = layer.shape(operands[1])[0];
   if (keys != values) {

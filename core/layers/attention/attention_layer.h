@@ -2,10 +2,16 @@
 // the projection of its result.
 #pragma once
 
+#include <array>
+#include <optional>
+#include <string>
+#include <vector>
+
 #include "core/layers/initializers.h"
 #include "core/layers/layer.h"
 #include "core/layers/regularizers.h"
 #include "core/layers/rotary_embedding.h"
+#include "core/spec/one_or_more.h"
 
 namespace trainctl {
 
@@ -21,7 +27,7 @@ struct HeadRotation : RotaryOptions {
 };
 
 struct AttentionLayer : LayerOptions {
-  References from;
+  OneOrMore<Reference> from;
   Reference documents;
   double dropout = 0;
   bool use_bias = true;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "core/spec/values.h"
 
@@ -23,26 +22,6 @@ struct Value<Reference> {
   static Node write(const Reference& value) {
     return value.name.empty() ? Node{} : Value<std::string>::write(value.name);
   }
-};
-
-// References to one or several layers: `from: c1` or `from: [c1, c2]`.
-struct References {
-  std::vector<Reference> list;
-};
-
-template <>
-struct Value<References> {
-  static TypeInfo type() {
-    TypeInfo info = Value<std::vector<Reference>>::type();
-    info.single_item_allowed = true;
-    return info;
-  }
-  static bool read(const Node& node, Reader& reader, References& value) {
-    if (node.is_sequence()) return Value<std::vector<Reference>>::read(node, reader, value.list);
-    value.list.resize(1);
-    return Value<Reference>::read(node, reader, value.list.front());
-  }
-  static Node write(const References& value) { return Value<std::vector<Reference>>::write(value.list); }
 };
 
 }  // namespace trainctl

@@ -29,7 +29,8 @@ std::pair<std::string_view, std::string_view> excerpts(std::string_view text, st
   return {text.substr(begin, place - begin), text.substr(place, end - place)};
 }
 
-// The last place in a text where it may be cut: after a line end, where another line follows.
+// Returns the beginning of the last line before which the text may be cut; no value if there is none among the last
+// lines.
 std::optional<std::size_t> last_cut(std::string_view text, const CutTest& may_cut) {
   std::size_t place = text.size() - std::min(text.size(), excerpt_bytes);
   for (int i = 0; i < tried_cuts; ++i) {

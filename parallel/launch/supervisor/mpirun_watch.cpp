@@ -81,7 +81,11 @@ void MpirunWatch::watch_ranks() {
 // have ended since the last check, the first one is unknown. Ranks are checked again in reverse order, since a rank may
 // end after it was checked and before the next ranks are.
 void MpirunWatch::check_ranks() {
-  if (saw_end_) return;
+  const auto may_have_ended = [](int descriptor) {  // true for a process that could not be opened
+    pollfd process{descriptor, POLLIN, 0};
+    return descriptor < 0 || poll(&process, 1, 0) > 0;
+  };
+  if (saw_end_ || std::none_of(ranks_.begin(), ranks_.end(), may_have_ended)) return;
   std::set<int> ended;
   const auto check = [&](int rank) {
     if (has_ended(processes_[static_cast<std::size_t>(rank)])) ended.insert(rank);

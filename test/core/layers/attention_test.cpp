@@ -129,9 +129,10 @@ TEST_CASE("impossible attention is reported with the location of the layer") {
       "m.yaml:1:10: group_query_attention 'group_query_attention': 6 heads of queries cannot share 4 heads of keys: "
       "the "
       "one number must divide the other (from the input)");
-  CHECK(errors("layers: [{multi_head_attention: {num_heads: 2, key_dim: 4}}]", {7}) ==
-        "m.yaml:1:10: multi_head_attention 'multi_head_attention': input 7 of 'input' is not a sequence (positions, "
-        "features) (from the input)");
+  CHECK(
+      errors("layers: [{multi_head_attention: {num_heads: 2, key_dim: 4}}]", {7}) ==
+      "m.yaml:1:10: multi_head_attention 'multi_head_attention': input 7 is not a sequence (steps, channels) (from the "
+      "input)");
   CHECK(errors("layers: [{multi_head_attention: {num_heads: 2, key_dim: 3, rotary_embedding: {}}}]", {7, 4}) ==
         "m.yaml:1:10: multi_head_attention 'multi_head_attention': 3 values of heads of 3 values cannot be rotated in "
         "pairs (from 'multi_head_attention' at 1:10)");

@@ -1,4 +1,5 @@
-// One head of attention on the CPU: where its rows lie, which keys a query sees, and copies of rows in float32.
+// The tools of attention and its gradient on the CPU: scores of hidden keys, copies of rows in float32, dropout, and
+// the loop over the key heads.
 #pragma once
 
 #include <algorithm>

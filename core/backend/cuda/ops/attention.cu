@@ -5,15 +5,6 @@
 namespace trainctl::cuda {
 namespace {
 
-// The largest or the sum of the values of the 16 threads that share rows.
-template <class Join>
-__device__ float join_row(float value, const Join& join) {
-  for (int distance = team / 2; distance > 0; distance /= 2) {
-    value = join(value, __shfl_xor_sync(0xffffffffu, value, distance));
-  }
-  return value;
-}
-
 // Blocks: (tiles of queries, heads, samples).
 template <class Sizes, class T>
 __global__ void attention(AttentionCall call, const T* q, const T* k, const T* v, T* y, float* log_sum_exp) {
@@ -58,7 +49,7 @@ __global__ void attention(AttentionCall call, const T* q, const T* k, const T* v
         probabilities[row * (Sizes::rows + 1) + column] =
             probability == 0.0f ? 0.0f : probability * call.dropout_factor(sample, head, t, key + column);
       }
-      sum = join_row(sum, [](float one, float two) { return one + two; });
+      sum = sum_of_row(sum);
       denominator[i] = denominator[i] * factor + sum;
       largest[i] = most;
 #pragma unroll

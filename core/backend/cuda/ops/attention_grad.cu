@@ -36,7 +36,7 @@ __global__ void project(AttentionCall call, GradientTensors<T> tensors) {
     const std::int64_t at = rows.offset + t * rows.step + i;
     sum += load(tensors.dy[at]) * load(tensors.y[at]);
   }
-  for (int distance = team / 2; distance > 0; distance /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, distance);
+  sum = sum_of_row(sum);
   if (thread_x() == 0 && t < sizes.queries) tensors.projections[call.heads.sums(sample, head) + t] = sum;
 }
 

@@ -65,6 +65,18 @@ struct AttentionCall {
 __device__ inline int thread_x() { return static_cast<int>(threadIdx.x) % team; }
 __device__ inline int thread_y() { return static_cast<int>(threadIdx.x) / team; }
 
+// Joins the values of the 16 threads with the same y; all of them get the result.
+template <class Join>
+__device__ float join_row(float value, const Join& join) {
+  for (int distance = team / 2; distance > 0; distance /= 2) {
+    value = join(value, __shfl_xor_sync(0xffffffffu, value, distance));
+  }
+  return value;
+}
+__device__ inline float sum_of_row(float value) {
+  return join_row(value, [](float one, float two) { return one + two; });
+}
+
 // Fills a tile in shared memory with rows [first, first + Sizes::rows) of `count` rows; other values are 0.
 template <class Sizes, class T>
 __device__ void fetch(const T* memory, const HeadRows& from, std::int64_t first, std::int64_t count, std::int64_t width,
