@@ -53,6 +53,7 @@ class Mpich final : public Mpirun {
   Words start_daemons_through(const std::string&, const Variables&) const override { return {}; }  // they do not listen
   std::string messages_variable() const override { return ""; }
 
+  std::vector<std::string_view> line_beginnings() const override { return {"[mpiexec@", "[proxy:", "Abort("}; }
   std::string take_own_messages(std::string& text) override;
   MpirunReport report(std::string_view messages) const override;
 

@@ -57,6 +57,9 @@ class Mpirun {
   // there is no such variable.
   virtual std::string messages_variable() const = 0;
 
+  // Returns the beginnings of the lines that the launcher prints between the ranks' output, if it writes a line in
+  // several pieces. A caller holds such a line until it is complete, before it calls take_own_messages().
+  virtual std::vector<std::string_view> line_beginnings() const { return {}; }
   // Removes the launcher's own messages from a text of standard output or standard error that has been read. Returns
   // the messages that show how the run ended.
   virtual std::string take_own_messages(std::string& text) = 0;

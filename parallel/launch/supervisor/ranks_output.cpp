@@ -28,6 +28,18 @@ bool read_all(int descriptor, const Take& take) {
 
 }  // namespace
 
+std::string take_incomplete_line(std::string& text, const std::vector<std::string_view>& beginnings) {
+  const std::size_t begin = text.rfind('\n') + 1;  // 0 if there is no line before
+  const std::string_view line = std::string_view(text).substr(begin);
+  const bool taken = !line.empty() && std::any_of(beginnings.begin(), beginnings.end(), [&](std::string_view beginning) {
+    return line.starts_with(beginning.substr(0, line.size()));
+  });
+  if (!taken) return "";
+  std::string incomplete(line);
+  text.resize(begin);
+  return incomplete;
+}
+
 RanksOutput::RanksOutput(const ChildProcess& child, Mpirun& mpirun, std::string status_file, bool holds_output,
                          bool holds_errors)
     : child_(child),
@@ -39,8 +51,8 @@ RanksOutput::RanksOutput(const ChildProcess& child, Mpirun& mpirun, std::string 
 }
 
 std::array<pollfd, 4> RanksOutput::sources() const {
-  return {{{output_closed_ ? -1 : child_.output, POLLIN, 0},
-           {errors_closed_ ? -1 : child_.errors, POLLIN, 0},
+  return {{{output_stream_.closed ? -1 : child_.output, POLLIN, 0},
+           {error_stream_.closed ? -1 : child_.errors, POLLIN, 0},
            {messages_closed_ ? -1 : child_.messages, POLLIN, 0},
            {backlog_.empty() || !shown_ ? -1 : STDERR_FILENO, POLLOUT, 0}}};
 }
@@ -52,9 +64,10 @@ void RanksOutput::read() {
 }
 
 // Moves mpirun's own messages out of the text and returns the ranks' output.
-std::string RanksOutput::without_own_messages(std::string_view text) {
+std::string RanksOutput::without_own_messages(std::string_view text, Stream& stream) {
   constexpr std::size_t tail = 8192;
-  std::string rest(text);
+  std::string rest = std::exchange(stream.incomplete, "") + std::string(text);
+  if (!stream.closed) stream.incomplete = take_incomplete_line(rest, mpirun_.line_beginnings());
   take_notes(status_file_, rest);
   append_within(messages_, mpirun_.take_own_messages(rest), max_remote_text);
   last_output_.append(rest);
@@ -63,24 +76,29 @@ std::string RanksOutput::without_own_messages(std::string_view text) {
 }
 
 void RanksOutput::forward_output() {
-  const bool open = read_all(child_.output, [this](std::string_view all) {
-    const std::string text = without_own_messages(all);
+  if (output_stream_.closed) return;
+  const auto forward = [this](std::string_view all) {
+    const std::string text = without_own_messages(all, output_stream_);
     if (holds_output_) {
       output_.append(text);
     } else if (output_error_ == 0) {
       output_error_ = write_all(STDOUT_FILENO, text);
     }
-  });
-  if (!open) output_closed_ = true;
+  };
+  output_stream_.closed = !read_all(child_.output, forward);
+  if (output_stream_.closed) forward("");
 }
 
 void RanksOutput::forward_errors() {
   constexpr std::size_t max_bytes = 1 << 20;  // limit, so that training does not wait for a blocked terminal
-  const bool open = read_all(child_.errors, [this](std::string_view text) {
-    const std::string rest = without_own_messages(text);  // mpirun writes whole lines
+  const auto forward = [this](std::string_view text) {
+    const std::string rest = without_own_messages(text, error_stream_);
     if (backlog_.size() <= max_bytes) backlog_.append(rest);
-  });
-  if (!open) errors_closed_ = true;
+  };
+  if (!error_stream_.closed) {
+    error_stream_.closed = !read_all(child_.errors, forward);
+    if (error_stream_.closed) forward("");
+  }
   write_backlog();
 }
 

@@ -7,12 +7,17 @@
 #include <chrono>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "parallel/launch/host/process.h"
 
 namespace trainctl {
 
 class Mpirun;
+
+// Removes an incomplete last line from the text if it begins with one of `beginnings`, or may do so once more of it has
+// been read. Returns the line; "" if there is none.
+std::string take_incomplete_line(std::string& text, const std::vector<std::string_view>& beginnings);
 
 class RanksOutput {
  public:
@@ -35,8 +40,14 @@ class RanksOutput {
   const std::string& last_output() const { return last_output_; }  // the end of the ranks' output
 
  private:
+  // The output or the errors of the ranks.
+  struct Stream {
+    bool closed = false;
+    std::string incomplete;  // the beginning of a line of mpirun, the rest of which has not been read yet
+  };
+
   bool still_holds_errors() const;
-  std::string without_own_messages(std::string_view text);
+  std::string without_own_messages(std::string_view text, Stream& stream);
   void forward_output();
   void forward_errors();
   void write_backlog();
@@ -47,8 +58,7 @@ class RanksOutput {
   std::string status_file_;
   bool holds_output_, holds_errors_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-  bool output_closed_ = false;
-  bool errors_closed_ = false;
+  Stream output_stream_, error_stream_;
   bool messages_closed_ = false;
   int output_error_ = 0;
   std::string output_;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "parallel/launch/supervisor/policy.h"
+#include "parallel/launch/supervisor/ranks_output.h"
 #include "test/catch.h"
 
 namespace trainctl::outcome_test {
@@ -133,6 +134,23 @@ TEST_CASE("MPICH prints its messages into the output of the ranks, and names a p
   CHECK(errors == "before\n[7] is a footnote\n");
   CHECK(mpich->report(told).rank == 1);
   CHECK(mpich->report(told).exit_code == 5);
+}
+
+TEST_CASE("a line that MPICH writes in several pieces is no output of the ranks") {
+  const std::unique_ptr<Mpirun> mpich = mpirun_of(MpiLibrary::mpich);
+  const std::size_t piece = GENERATE(1, 5, 12, 4096);
+  const std::string all = "{\"report\": 1}\n[mpiexec@vm] Exit codes: [vm] 0,0\n[mp3] Ab";
+  std::string output, said, incomplete;
+  for (std::size_t at = 0; at < all.size(); at += piece) {
+    std::string text = incomplete + all.substr(at, piece);
+    incomplete = take_incomplete_line(text, mpich->line_beginnings());
+    said += mpich->take_own_messages(text);
+    output += text;
+  }
+  CHECK(output + incomplete == "{\"report\": 1}\n[mp3] Ab");
+  CHECK(said.find("[vm] 0,0") != std::string::npos);
+  std::string step = "step 12 of 40";  // not a line of mpirun: shown at once
+  CHECK(take_incomplete_line(step, mpich->line_beginnings()).empty());
 }
 
 TEST_CASE("the status of the ranks decides, whatever mpirun prints") {
