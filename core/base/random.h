@@ -23,6 +23,7 @@ enum class Purpose : std::uint32_t {
   fingerprint = 7,
   noise = 8,
   skipped = 9,
+  generate = 10,
 };
 
 constexpr int philox_words = 4;  // number of words in a block

@@ -247,6 +247,7 @@ MemoryPlan place_tensors(std::vector<PlacedProgram>& programs, const DeviceTrait
   size_flat_regions(flat, training, gradient_slots, plan);
   SharedByName copies;
   SharedByName scalars;
+  SharedByName caches;
   for (PlacedProgram& placed : programs) {
     FlatRegions(placed, training).place();
     const bool averages = reads_averages(placed.program, training);
@@ -259,6 +260,9 @@ MemoryPlan place_tensors(std::vector<PlacedProgram>& programs, const DeviceTrait
       } else if (tensor.role == Role::scalar) {
         at.region = Region::scalars;
         at.offset = scalars.place(tensor.name, tensor.type.bytes());
+      } else if (tensor.role == Role::cache) {
+        at.region = Region::caches;
+        at.offset = caches.place(tensor.name, tensor.type.bytes());
       }
     }
     plan.slot_bytes = std::max(plan.slot_bytes, place_slot(placed));
@@ -267,6 +271,7 @@ MemoryPlan place_tensors(std::vector<PlacedProgram>& programs, const DeviceTrait
   const auto set = [&plan](Region region, std::int64_t bytes) { plan.bytes[static_cast<std::size_t>(region)] = bytes; };
   set(Region::copies, copies.total());
   set(Region::scalars, scalars.total());
+  set(Region::caches, caches.total());
   plan.staging = plan_staging(programs, scalars.total(), device.asynchronous);
   if (device.asynchronous) set(Region::batches, device.step_buffers() * plan.staging.bytes);
   set(Region::slot, checked_multiply(plan.slots, plan.slot_bytes));

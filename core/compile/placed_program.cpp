@@ -6,9 +6,17 @@
 namespace trainctl {
 
 std::string_view name_of(Region region) {
-  static constexpr std::array<std::string_view, region_count> names{
-      "parameters",         "gradients",         "partial gradients", "optimizer state", "moving averages",
-      "running statistics", "converted weights", "scalars",           "batches",         "activations and workspace"};
+  static constexpr std::array<std::string_view, region_count> names{"parameters",
+                                                                    "gradients",
+                                                                    "partial gradients",
+                                                                    "optimizer state",
+                                                                    "moving averages",
+                                                                    "running statistics",
+                                                                    "converted weights",
+                                                                    "scalars",
+                                                                    "keys and values",
+                                                                    "batches",
+                                                                    "activations and workspace"};
   return names[static_cast<std::size_t>(region)];
 }
 

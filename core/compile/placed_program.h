@@ -13,9 +13,9 @@ namespace trainctl {
 // The regions of a run's memory, by purpose. `gradients` also holds the sums that are reduced together with the
 // gradients (losses, metrics, statistics). `gradient_slots` holds more sets of gradients and sums, each with the layout
 // of `gradients`. `states` holds the optimizer's states one after the other. `averages` holds moving averages of
-// trainable parameters; programs that do not train read them instead of the parameters. `batches` holds batches that
-// wait for their steps, on devices that compute in parallel to the host. `slot` is the arena: inputs, activations and
-// workspace.
+// trainable parameters; programs that do not train read them instead of the parameters. `caches` holds the keys and
+// values of earlier positions, in programs that generate. `batches` holds batches that wait for their steps, on devices
+// that compute in parallel to the host. `slot` is the arena: inputs, activations and workspace.
 enum class Region {
   parameters,
   gradients,
@@ -25,10 +25,11 @@ enum class Region {
   statistics,
   copies,
   scalars,
+  caches,
   batches,
   slot
 };
-inline constexpr int region_count = 10;
+inline constexpr int region_count = 11;
 
 // Returns the name of a region as `check` prints it, such as "parameters" or "activations and workspace".
 std::string_view name_of(Region region);

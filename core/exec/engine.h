@@ -81,6 +81,7 @@ class Engine final : public StepEngine {
   std::unique_ptr<Kernel> bind_op(int program, const PlacedOp& op);
   std::vector<StepUnit> bind_segment(int program, int segment, Bound& bound);
   void bind_batch(int program, const ScheduleItem& item, Bound& bound);
+  void clear_caches();
   void make_step_buffers();
   Address address(int program, TensorId tensor) const;
   std::byte* base(Region region) const { return regions_[static_cast<std::size_t>(region)].get(); }

@@ -41,6 +41,7 @@ Engine::Engine(Backend& backend, const MeshCommunicators& communicators, Compile
         data != nullptr && is_exchanged(region, layout, backend_.on_host()) && (is_arena || bytes > 0);
     regions_.push_back(communicates ? data->allocate(bytes) : bytes > 0 ? backend_.allocate(bytes) : Memory{});
   }
+  clear_caches();
   make_step_buffers();
   for (int program = 0; program < static_cast<int>(programs_.size()); ++program) bind(program);
   name_tensors();
@@ -50,6 +51,15 @@ Address Engine::address(int program, TensorId tensor) const {
   const PlacedTensor& at = programs_[static_cast<std::size_t>(program)].tensor(tensor);
   if (at.region == Region::slot) return {nullptr, at.offset};
   return {base(at.region), at.offset};
+}
+
+// Rows of a cache that no step has written yet are multiplied by 0, and must not be NaN.
+void Engine::clear_caches() {
+  const std::int64_t bytes = plan_.of(Region::caches);
+  if (bytes == 0) return;
+  const std::vector<std::byte> zeros(static_cast<std::size_t>(bytes));
+  backend_.copy(base(Region::caches), zeros.data(), bytes, *compute_);
+  compute_->synchronize();
 }
 
 // Makes two buffers if a step is prepared while another runs, else one.

@@ -45,7 +45,7 @@
 #define TRAINCTL_EXPORTED_VIEWS(X) \
   X(reshape)
 
-// Ops of the backward pass and other ops of training.
+// Ops of the backward pass, other ops of training, and the op of generation.
 #define TRAINCTL_TRAINING_OPS(X) \
   X(dense_grad_weights) \
   X(conv2d_grad_weights) \
@@ -100,6 +100,7 @@
   X(tree_sum) \
   X(split) \
   X(take_columns) \
+  X(write_cache) \
   X(reorder)
 
 // Ops that only the lowering to CUDA creates, by fusing or replacing other ops.

@@ -10,6 +10,7 @@
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/graph/ops/collectives.h"
+#include "core/graph/passes/cache_positions.h"
 #include "core/graph/passes/fuse.h"
 #include "core/program/builder.h"
 #include "core/program/finish.h"
@@ -204,6 +205,23 @@ Program evaluation_program(const ProgramSpec& spec, std::int64_t samples, Reader
   program.flat = same_layout(training, program.tensors);
   program = distributed(std::move(program), parallelism);
   return placed(finish_evaluation(std::move(program), training), parallelism);
+}
+
+GenerationProgram generation_program(const ProgramSpec& spec, std::int64_t samples, std::size_t tokens,
+                                     std::optional<std::int64_t> positions, Reader& reader) {
+  ProgramSpec of_network = spec;
+  for (ProgramSpec::Output& output : of_network.outputs) output.loss = {};
+  Network network = build_network(of_network, samples, false, reader);
+  if (!reader.ok()) return {};
+  FinalActivation& final_activation = network.outputs[0].loss.folded;
+  if (final_activation == FinalActivation::softmax) final_activation = FinalActivation::none;
+  if (positions) {
+    CachedGraph cached = cache_positions(std::move(network.graph), tokens, *positions);
+    if (!cached.problem.empty()) return {{}, std::move(cached.problem)};
+    network.graph = std::move(cached.graph);
+  }
+  network.graph = fuse(std::move(network.graph), false);
+  return {placed(finish_prediction(ProgramBuilder(of_network, std::move(network), {}).prediction(samples)), {}), ""};
 }
 
 Program prediction_program(const ProgramSpec& spec, std::int64_t samples, Reader& reader,

@@ -1,6 +1,7 @@
 // Builds the program of one rank from a model, its losses and an optimizer.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -58,5 +59,19 @@ Program evaluation_program(const ProgramSpec& spec, std::int64_t samples, Reader
 // name.
 Program prediction_program(const ProgramSpec& spec, std::int64_t samples, Reader& reader,
                            const Parallelism& parallelism = {});
+
+// Builds the program with which a language model continues texts: the prediction of the next token at each of a few
+// positions of `samples` texts. Input number `tokens` of the spec has these positions: its samples are [T].
+// step.predictions are the logits float32 [samples, T, vocabulary], without a final softmax. With `positions`, the
+// program keeps the keys and values of as many earlier positions, and the position of each text's first token is a
+// further input, after all inputs of the spec (cache_positions() in core/graph/passes). Without `positions`, the text
+// begins at the first position. Programs for different T share their caches. Problems are reported to the reader; the
+// returned program is then unusable.
+struct GenerationProgram {
+  Program program;
+  std::string problem;  // why the network cannot keep keys and values; empty if it can
+};
+GenerationProgram generation_program(const ProgramSpec& spec, std::int64_t samples, std::size_t tokens,
+                                     std::optional<std::int64_t> positions, Reader& reader);
 
 }  // namespace trainctl

@@ -29,6 +29,8 @@ std::string_view name_of(Role role) {
       return "activation";
     case Role::scalar:
       return "scalar";
+    case Role::cache:
+      return "cache";
   }
   return "?";
 }

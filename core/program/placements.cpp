@@ -61,6 +61,7 @@ class AxisWalk {
       case Role::state:
       case Role::copy:
       case Role::scalar:
+      case Role::cache:
         return declared(id, replicated);
       default:
         return std::nullopt;

@@ -5,6 +5,7 @@
 
 #include "core/base/format.h"
 #include "io/datasets/concatenated.h"
+#include "io/datasets/text/text_tokenizer.h"
 
 namespace trainctl {
 
@@ -76,6 +77,8 @@ std::vector<std::string> paths_of(const std::vector<DataLocation>& pieces, const
   }
   return paths;
 }
+
+std::optional<LanguageText> DatasetOptions::language_text() const { return std::nullopt; }
 
 DatasetGroup DatasetOptions::open_group(const DataLocation& where, SplitKind split, const DeclaredGroup& declared,
                                         std::uint64_t seed) const {

@@ -77,6 +77,8 @@ struct DeclaredGroup {
   DataUse use;  // inputs and targets in the same order
 };
 
+struct LanguageText;  // io/datasets/text/text_tokenizer.h
+
 struct DatasetOptions : Options, DataLocations {
   // Opens one piece of a split at its location `where`. `seed` is the run's seed. Throws Error{data}.
   virtual std::shared_ptr<const Dataset> open(const DataLocation& where, SplitKind split, const DeclaredInfo& declared,
@@ -88,6 +90,9 @@ struct DatasetOptions : Options, DataLocations {
   virtual std::optional<Shape> known_shape() const { return std::nullopt; }
   // Whether each position of a sample of tokens has a target and a weight.
   virtual bool predicts_positions() const { return false; }
+  // How a language model that was trained on this data set reads and writes text; empty for other kinds of data sets.
+  // Throws Error{config} or {data} if the tokenizer is unknown or cannot be opened.
+  virtual std::optional<LanguageText> language_text() const;
   // Whether open_group() supports models with several inputs or outputs.
   virtual bool holds_several() const { return false; }
   // Whether targets are masks of the images, with a class for each pixel, and whether each pixel then has a weight.

@@ -21,7 +21,7 @@ std::string text_of(const AttentionAttributes& a) {
   if (a.packed != 0) text.value("packed", a.packed);
   text.value("scale", a.scale).flag("causal", a.causal);
   if (a.window != 0) text.value("window", a.window);
-  text.flag("mask", a.mask).flag("documents", a.documents);
+  text.flag("mask", a.mask).flag("documents", a.documents).flag("starts", a.starts);
   if (a.dropout.rate != 0) {
     text.value("dropout", a.dropout.rate).value("seed", a.dropout.seed).value("layer", a.dropout.layer);
     if (a.dropout.heads) text.word(to_string(*a.dropout.heads));
@@ -31,6 +31,7 @@ std::string text_of(const AttentionAttributes& a) {
 
 // The number of pairs (query, key) of a head and sample that the order of positions allows.
 double visible_pairs(const AttentionAttributes& a, const AttentionSizes& sizes) {
+  if (a.starts) return static_cast<double>(sizes.queries * sizes.keys);
   double pairs = 0;
   for (std::int64_t t = 0; t < sizes.queries; ++t) {
     const std::int64_t first = a.window != 0 ? std::max<std::int64_t>(0, t - a.window + 1) : 0;
@@ -62,6 +63,7 @@ std::vector<std::string> operand_rules(const AttentionAttributes& a, const Place
 void add_further(const AttentionAttributes& a, std::vector<std::string>& rules) {
   if (a.mask) rules.emplace_back("a.");
   if (a.documents) rules.emplace_back("a.");
+  if (a.starts) rules.emplace_back("a");
   if (a.dropout.rate != 0) rules.insert(rules.end(), {"a", ""});
 }
 
@@ -79,6 +81,7 @@ AttentionSizes::AttentionSizes(const AttentionAttributes& a, std::span<const Ten
 AttentionInputs::AttentionInputs(const AttentionAttributes& a) : count(operands_of(a)) {
   if (a.mask) mask = count++;
   if (a.documents) documents = count++;
+  if (a.starts) starts = count++;
   if (a.dropout.rate == 0) return;
   samples = count++;
   step = count++;
@@ -122,6 +125,7 @@ double Attention::flops(std::span<const TensorType> inputs, std::span<const Tens
 }
 
 void Attention::differentiate(const Op& op, Differentiator& differentiator) const {
+  require(!a.starts, "attention: with a cache of keys it has no gradient");
   std::vector<TensorId> operands{differentiator.gradient_of(op.outputs[0]), op.outputs[0], op.outputs[1]};
   operands.insert(operands.end(), op.inputs.begin(), op.inputs.end());
   const auto gradients = differentiator.emit(std::make_shared<AttentionGrad>(a), std::move(operands), op);

@@ -31,6 +31,7 @@ struct AttentionAttributes {
   std::int64_t window = 0;  // if not 0, query t sees keys with |t - s| < window only
   bool mask = false;        // an input tells which keys may be seen
   bool documents = false;   // an input has a number for each position; queries see keys of the same number only
+  bool starts = false;      // an input has for each sample the position of query 0 among the keys
   AttentionDropout dropout;
 };
 
@@ -45,7 +46,7 @@ struct AttentionSizes {
 
 // The numbers of the inputs of an Attention op. With AttentionGrad they follow dy, y and log_sum_exp.
 struct AttentionInputs {
-  std::size_t mask = 0, documents = 0, samples = 0, step = 0;  // 0: the op has no such input
+  std::size_t mask = 0, documents = 0, starts = 0, samples = 0, step = 0;  // 0: the op has no such input
   std::size_t count = 0;
 
   explicit AttentionInputs(const AttentionAttributes& a);
@@ -55,9 +56,10 @@ struct AttentionInputs {
 // that the query sees. A query that sees no key has y = 0
 // and log_sum_exp = 0. Inputs: q [N, T, H * head_size], k [N, S, K * head_size], v
 // [N, S, K * value_size], or one packed input [N, T, K * (packed + 2) * head_size]; then, if the attributes say so,
-// mask uint8 [N, S] (0: nobody sees the key), documents int32 [N, T] (S = T), and with dropout the samples' numbers
-// int64 [N] and the step, an int64 scalar. Outputs: y [N, T, H * value_size], log_sum_exp float32 [N, H, T], the
-// logarithm of the denominator of each softmax.
+// mask uint8 [N, S] (0: nobody sees the key), documents int32 [N, T] (S = T), starts int32 [N], and with dropout the
+// samples' numbers int64 [N] and the step, an int64 scalar. With starts, query t is at position starts[n] + t of the
+// keys, which are a cache of earlier positions, and the op has no gradient. Outputs: y [N, T, H * value_size],
+// log_sum_exp float32 [N, H, T], the logarithm of the denominator of each softmax.
 struct Attention final : OpDef {
   AttentionAttributes a;
 

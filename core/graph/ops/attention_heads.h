@@ -54,11 +54,16 @@ struct Visibility {
   const std::int32_t* documents = nullptr;  // of the sample's positions; null: all positions are one document
   bool causal = false;
   std::int64_t window = 0, keys = 0;
+  std::int64_t start = 0;  // the position of query 0 among the keys
 
   // The keys [first, end) that the order of positions lets query t see; both grow with t.
-  constexpr std::int64_t first(std::int64_t t) const { return window != 0 && t >= window ? t - window + 1 : 0; }
+  constexpr std::int64_t first(std::int64_t t) const {
+    const std::int64_t position = start + t;
+    return window != 0 && position >= window ? position - window + 1 : 0;
+  }
   constexpr std::int64_t end(std::int64_t t) const {
-    const std::int64_t last = causal ? t + 1 : window != 0 ? t + window : keys;
+    const std::int64_t position = start + t;
+    const std::int64_t last = causal ? position + 1 : window != 0 ? position + window : keys;
     return last < keys ? last : keys;
   }
   // Whether the mask and the documents let query t see key s.

@@ -8,17 +8,22 @@
 
 namespace trainctl {
 
-std::string PositionEmbedding::attributes() const { return AttributeText().flag("adds", adds).text(); }
+std::string PositionEmbedding::attributes() const {
+  return AttributeText().flag("adds", adds).flag("starts", starts).text();
+}
 
 std::vector<TensorType> PositionEmbedding::outputs(std::span<const TensorType> inputs) const {
   const Shape &x = inputs[0].shape, &table = inputs[1].shape;
   require(x.rank() == 3 && table.rank() == 2 && table[0] >= x[1] && table[1] == x[2],
           "position_embedding: the table does not fit x [N, T, C]");
+  require(inputs.size() == (starts ? 3U : 2U), "position_embedding: the inputs do not fit the attributes");
   return {inputs[0]};
 }
 
 OutputPlacements PositionEmbedding::placements(const PlacementQuery& query) const {
-  return place_by({{"a.c", ".c"}, {"a.c"}}, query);
+  PlacementRule rule{{"a.c", ".c"}, {"a.c"}};
+  if (starts) rule.inputs.emplace_back("a");
+  return place_by(rule, query);
 }
 
 double PositionEmbedding::flops(std::span<const TensorType> inputs, std::span<const TensorType>) const {
@@ -29,12 +34,13 @@ double PositionEmbedding::flops(std::span<const TensorType> inputs, std::span<co
 std::optional<Op> PositionEmbedding::fused_with(const Op& op, const Op& reader, std::size_t operand) const {
   const auto* add = reader.get_if<Add>();
   if (adds || add == nullptr || add->function.kind != ActivationKind::none) return {};
-  Op fused = fused_op(op, std::make_shared<PositionEmbedding>(true), reader);
+  Op fused = fused_op(op, std::make_shared<PositionEmbedding>(true, starts), reader);
   fused.inputs[0] = reader.inputs[1 - operand];
   return fused;
 }
 
 void PositionEmbedding::differentiate(const Op& op, Differentiator& differentiator) const {
+  require(!starts, "position_embedding: with starts it has no gradient");
   const TensorId dy = differentiator.gradient_of(op.outputs[0]);
   if (differentiator.needs_gradient(op.inputs[1])) {
     const std::int64_t positions = differentiator.tensor(op.inputs[1]).type.shape[0];

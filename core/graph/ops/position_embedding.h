@@ -5,12 +5,15 @@
 
 namespace trainctl {
 
-// y[n, t] = table[t], or x[n, t] + table[t] if `adds`. Inputs: x [N, T, C], of which only the shape is used unless the
-// op adds, table float32 [positions, C] with positions >= T. Outputs: y, like x. In place.
+// y[n, t] = table[t], or x[n, t] + table[t] if `adds`. With starts, the row of the table is starts[n] + t, or the last
+// row if there is none. Inputs: x [N, T, C], of which only the shape is used unless the op adds, table float32
+// [positions, C] with positions >= T, starts int32 [N] (optional; the op then has no gradient). Outputs: y, like x. In
+// place.
 struct PositionEmbedding final : OpDef {
   bool adds = false;  // also set by the fusion pass
+  bool starts = false;
 
-  explicit PositionEmbedding(bool add) : adds(add) {}
+  explicit PositionEmbedding(bool add, bool with_starts = false) : adds(add), starts(with_starts) {}
   std::string_view kind() const override { return "position_embedding"; }
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;

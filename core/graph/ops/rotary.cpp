@@ -68,6 +68,7 @@ std::string Rotary::attributes() const {
     text.value("high_frequency_factor", a.high_frequency_factor);
     text.value("original_positions", a.original_positions);
   }
+  if (positions != 0) text.value("positions", positions);
   return text.flag("backwards", backwards).text();
 }
 
@@ -75,8 +76,10 @@ std::vector<TensorType> Rotary::outputs(std::span<const TensorType> inputs) cons
   const Shape& x = inputs[0].shape;
   require(x.rank() == 3 && x.back() % a.head_size == 0, "rotary: x is not [N, T, heads * head_size]");
   require(a.width > 0 && a.width % 2 == 0 && a.width <= a.head_size, "rotary: the width is odd or exceeds a head");
-  require(inputs.size() == 1 || inputs[1] == TensorType{{x[0], x[1]}, DType::int32},
-          "rotary: the document numbers are not int32 [N, T]");
+  const Shape second = positions != 0 ? Shape{x[0]} : Shape{x[0], x[1]};
+  require(positions != 0 ? inputs.size() == 2 : inputs.size() <= 2, "rotary: the inputs do not fit the attributes");
+  require(inputs.size() == 1 || inputs[1] == TensorType{second, DType::int32},
+          "rotary: the second input is neither document numbers int32 [N, T] nor starts int32 [N]");
   return {inputs[0]};
 }
 
@@ -84,7 +87,7 @@ std::vector<TensorType> Rotary::outputs(std::span<const TensorType> inputs) cons
 OutputPlacements Rotary::placements(const PlacementQuery& query) const {
   const bool whole_heads = query.input_types[0].shape.back() % a.head_size == 0;
   const std::string x = whole_heads ? "a.c+S" : "a..+S";
-  PlacementRule rule{{x, "a."}, {x}};
+  PlacementRule rule{{x, positions != 0 ? "a" : "a."}, {x}};
   rule.inputs.resize(query.inputs.size());
   return place_by(rule, query);
 }
@@ -95,6 +98,7 @@ double Rotary::flops(std::span<const TensorType> inputs, std::span<const TensorT
 }
 
 void Rotary::differentiate(const Op& op, Differentiator& differentiator) const {
+  require(positions == 0, "rotary: with starts it has no gradient");
   std::vector<TensorId> inputs = op.inputs;
   inputs[0] = differentiator.gradient_of(op.outputs[0]);
   const auto gradient = differentiator.emit(std::make_shared<Rotary>(a, !backwards), std::move(inputs), op);

@@ -32,11 +32,13 @@ struct RotaryAttributes {
 
 // y = x with each pair (a, b) of a head at position p replaced by (a cos - b sin, a sin + b cos) of the angle p *
 // frequency; with `backwards` by the opposite angle, which is its gradient. The position is the index t; with document
-// numbers it is the number of steps since the document number changed. Inputs: x [N, T, heads * head_size], document
-// numbers int32 [N, T] (optional). Outputs: y, like x. In place.
+// numbers it is the number of steps since the document number changed; with starts it is starts[n] + t. Inputs: x [N,
+// T, heads * head_size], optionally document numbers int32 [N, T] or, if `positions` is not 0, starts int32 [N].
+// Outputs: y, like x. In place.
 struct Rotary final : OpDef {
   RotaryAttributes a;
   bool backwards = false;
+  std::int64_t positions = 0;  // with starts: the number of positions; a later position counts as the last one
 
   explicit Rotary(const RotaryAttributes& attributes, bool back = false) : a(attributes), backwards(back) {}
   std::string_view kind() const override { return "rotary"; }

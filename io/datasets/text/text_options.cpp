@@ -52,6 +52,14 @@ struct TextOptions final : DatasetOptions {
   std::optional<Shape> known_shape() const override { return Shape{positions}; }
   bool predicts_positions() const override { return true; }
 
+  std::optional<LanguageText> language_text() const override {
+    const auto opened =
+        tokenizer ? open_tokenizer(*tokenizer) : tokenizer_for(find_corpus(paths_of(pieces(), "text")[0]));
+    if (opened) return LanguageText{*opened, end_token_of(*opened, end_token), positions};
+    throw Error(ErrorKind::config, "the network was trained on token files, and its config names no tokenizer",
+                "name the tokenizer of these tokens: --set data.tokenizer=PATH");
+  }
+
   void prepare(const DataLocation& where, const Preparation& preparation) const override {
     const Corpus corpus = find_corpus(paths_of({where}, "text")[0]);
     if (!corpus.files.empty()) cached_tokens(corpus, tokenization(*tokenizer_for(corpus)), preparation);

@@ -34,6 +34,13 @@ TextTokenizer open_tokenizer(const TokenizerName& name);
 // one of the usual names), `none`, or the text of a special token. Throws Error{config} if there is no such token.
 std::optional<TokenId> end_token_of(const TextTokenizer& tokenizer, const std::string& option);
 
+// How a language model reads and writes text.
+struct LanguageText {
+  TextTokenizer tokenizer;
+  std::optional<TokenId> end_token;  // the token with which documents end
+  std::int64_t positions = 0;        // tokens of a training sample
+};
+
 // The id that fills a sample after its text: that of the vocabulary's special token for it, or 0.
 TokenId padding_token_of(const Tokenizer& tokenizer);
 

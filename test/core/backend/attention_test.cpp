@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::int64_t sample_numbers[] = {5, 1'000'000'007, 12};
 constexpr std::int64_t step_number = 41;
+constexpr std::int64_t first_positions[] = {0, 4, 17};  // of the samples' queries among the keys
 
 struct Case {
   std::int64_t samples = 2, queries = 7, keys = 7, heads = 4, key_heads = 4;
@@ -50,8 +51,9 @@ bool sees(const Case& c, const Operands& o, std::int64_t n, std::int64_t t, std:
   const auto at = [](const Value& value, std::int64_t row, std::int64_t count, std::int64_t column) {
     return value.values[static_cast<std::size_t>(row * count + column)];
   };
-  if (c.a.causal && s > t) return false;
-  if (c.a.window != 0 && std::abs(t - s) >= c.a.window) return false;
+  const std::int64_t position = c.a.starts ? t + first_positions[n] : t;
+  if (c.a.causal && s > position) return false;
+  if (c.a.window != 0 && std::abs(position - s) >= c.a.window) return false;
   if (c.a.mask && at(o.mask, n, c.keys, s) == 0) return false;
   return !c.a.documents || at(o.documents, n, c.queries, t) == at(o.documents, n, c.queries, s);
 }
@@ -156,6 +158,11 @@ std::vector<Value> inputs_of(const Case& c, const Operands& o) {
   if (c.a.packed != 0) inputs = {packed(c, o)};
   if (c.a.mask) inputs.push_back(o.mask);
   if (c.a.documents) inputs.push_back(o.documents);
+  if (c.a.starts) {
+    Value starts{{{c.samples}, DType::int32}, {}};
+    for (std::int64_t n = 0; n < c.samples; ++n) starts.values.push_back(static_cast<double>(first_positions[n]));
+    inputs.push_back(starts);
+  }
   if (c.a.dropout.rate != 0) {
     Value samples{{{c.samples}, DType::int64}, {}};
     for (std::int64_t n = 0; n < c.samples; ++n) samples.values.push_back(static_cast<double>(sample_numbers[n]));
@@ -173,6 +180,7 @@ void check(Backend& backend, const Case& c, DType dtype, double tolerance, Outpu
   const auto forward = run_op(backend, std::make_shared<Attention>(c.a), inputs);
   CHECK(largest_error(forward[0], expected.y) < tolerance);
   CHECK(largest_error(forward[1], expected.log_sum_exp) < 10 * tolerance);
+  if (c.a.starts) return;  // without a gradient
   inputs.insert(inputs.begin(), {o.dy, forward[0], forward[1]});
   const auto gradients = run_op(backend, std::make_shared<AttentionGrad>(c.a), inputs, {}, nullptr, nullptr, places);
   std::vector<std::vector<double>> got;
@@ -232,6 +240,19 @@ TEST_CASE("attention and its gradient agree with their definition, for every opt
   for (std::size_t first = 0; first < options().size(); ++first) {
     for (std::size_t second = first; second < options().size(); ++second) {
       check(*backend, case_of(first, second), DType::float32, 1e-5);
+    }
+  }
+}
+
+TEST_CASE("attention over a cache of keys begins at the position of each sample") {
+  const auto backend = backend_under_test({.threads = 2});
+  for (const std::int64_t queries : {1, 3, 50}) {
+    for (const std::int64_t window : {0, 5}) {
+      Case c{.samples = 3, .queries = queries, .keys = 20, .heads = 4, .key_heads = 2, .a = {}};
+      c.a = {.head_size = 6, .value_size = 5, .scale = 0.4f, .causal = true, .window = window, .starts = true};
+      check(*backend, c, DType::float32, 1e-5);
+      c.keys = 300;
+      check(*backend, c, DType::bfloat16, 2e-2);
     }
   }
 }

@@ -63,10 +63,10 @@ class Head {
     const AttentionAttributes& a = heads_.a;
     const bool packed = a.packed != 0;
     const HeadRows keys = heads_.key(sample, key_head), values = heads_.value(sample, key_head);
-    copy_transposed(buffers_.in<T>(packed ? 0 : 1) + keys.offset, keys.step, heads_.sizes.keys, a.head_size, a.scale,
+    const std::int64_t seen = conditions_.visibility(sample).end(heads_.sizes.queries - 1);  // no query sees later keys
+    copy_transposed(buffers_.in<T>(packed ? 0 : 1) + keys.offset, keys.step, seen, a.head_size, a.scale,
                     forward_columns, scratch_.keys);
-    copy_rows(buffers_.in<T>(packed ? 0 : 2) + values.offset, values.step, heads_.sizes.keys, a.value_size, 1.0f,
-              scratch_.values);
+    copy_rows(buffers_.in<T>(packed ? 0 : 2) + values.offset, values.step, seen, a.value_size, 1.0f, scratch_.values);
     const std::int64_t group = heads_.sizes.group();
     for (std::int64_t head = key_head * group; head < (key_head + 1) * group; ++head) {
       for (std::int64_t t = 0; t < heads_.sizes.queries; t += forward_rows) {

@@ -96,6 +96,7 @@ class AttentionConditions {
     const AttentionDropout& dropout = heads.a.dropout;
     if (inputs.mask != 0) mask_ = buffers.in<std::uint8_t>(first + inputs.mask);
     if (inputs.documents != 0) documents_ = buffers.in<std::int32_t>(first + inputs.documents);
+    if (inputs.starts != 0) starts_ = buffers.in<std::int32_t>(first + inputs.starts);
     if (inputs.samples == 0) return;
     samples_ = buffers.in<std::int64_t>(first + inputs.samples);
     const auto step = static_cast<std::uint32_t>(*buffers.in<std::int64_t>(first + inputs.step));
@@ -107,7 +108,8 @@ class AttentionConditions {
             .documents = documents_ != nullptr ? documents_ + sample * heads_.sizes.queries : nullptr,
             .causal = heads_.a.causal,
             .window = heads_.a.window,
-            .keys = heads_.sizes.keys};
+            .keys = heads_.sizes.keys,
+            .start = starts_ != nullptr ? starts_[sample] : 0};
   }
   bool drops() const { return samples_ != nullptr; }
   // Only if drops().
@@ -125,6 +127,7 @@ class AttentionConditions {
   const AttentionHeads& heads_;
   const std::uint8_t* mask_ = nullptr;
   const std::int32_t* documents_ = nullptr;
+  const std::int32_t* starts_ = nullptr;
   const std::int64_t* samples_ = nullptr;
   RandomKey key_{};
 };

@@ -8,19 +8,22 @@ namespace trainctl::cpu {
 
 Lowering lower_position_embedding(const LowerContext& context) {
   const Shape& x = context.input(0).shape;
-  const std::int64_t count = x[0] * x[1], steps = x[1], channels = x[2];
-  return with_type(context.input(0).dtype, [&, adds = context.op.as<PositionEmbedding>().adds](auto type) {
+  const std::int64_t count = x[0] * x[1], steps = x[1], channels = x[2], last = context.input(1).shape[0] - 1;
+  const auto& def = context.op.as<PositionEmbedding>();
+  return with_type(context.input(0).dtype, [&, adds = def.adds, has_starts = def.starts](auto type) {
     using T = decltype(type);
     return own_kernel(context, [=](const Buffers& buffers) {
       const T* from = buffers.in<T>(0);
       const float* table = buffers.in<float>(1);
+      const auto* starts = has_starts ? buffers.in<std::int32_t>(2) : nullptr;
       T* to = buffers.out<T>(0);
       parallel_ranges(count, std::max<std::int64_t>(1, element_grain / channels),
                       [=](std::int64_t begin, std::int64_t end) {
                         simd([=]() TRAINCTL_INLINE {
                           for (std::int64_t row = begin; row < end; ++row) {
                             const T* x_row = from + row * channels;
-                            const float* position = table + row % steps * channels;
+                            const std::int64_t start = starts != nullptr ? starts[row / steps] : 0;
+                            const float* position = table + std::min(start + row % steps, last) * channels;
                             T* y = to + row * channels;
                             if (adds) {
 #pragma omp simd

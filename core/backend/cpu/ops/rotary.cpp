@@ -47,10 +47,12 @@ struct RotaryRows {
   RotaryTables tables;
   std::int64_t steps, columns;
   double sign;  // -1 to rotate backwards
+  std::int64_t positions;
 
-  // Rotates the rows [begin, end). `documents` [rows] may be null.
+  // Rotates the rows [begin, end). `documents` [rows] and `starts` [samples] may be null.
   template <class T>
-  void run(const T* x, const std::int32_t* documents, T* y, std::int64_t begin, std::int64_t end) const {
+  void run(const T* x, const std::int32_t* documents, const std::int32_t* starts, T* y, std::int64_t begin,
+           std::int64_t end) const {
     const bool neighbours = a.pairs == RotaryPairs::neighbours;
     const std::int64_t pairs = tables.pairs, stride = neighbours ? 2 : 1, distance = neighbours ? 1 : pairs;
     std::int64_t start = 0;  // the step at which the document begins
@@ -63,12 +65,13 @@ struct RotaryRows {
           start = t;
         }
       }
+      const std::int64_t position = starts != nullptr ? std::min(starts[row / steps] + t, positions - 1) : t - start;
       const T* from = x + row * columns;
       T* to = y + row * columns;
       if (from != to && a.width < a.head_size) std::memcpy(to, from, static_cast<std::size_t>(columns) * sizeof(T));
       simd([&]() TRAINCTL_INLINE {
         alignas(64) float cosines[max_pairs], sines[max_pairs];
-        angles_at(tables, t - start, sign, cosines, sines);
+        angles_at(tables, position, sign, cosines, sines);
         for (std::int64_t head = 0; head < columns; head += a.head_size) {
           if (stride == 1) {
             rotate(from + head, to + head, pairs, 1, distance, cosines, sines);
@@ -87,17 +90,20 @@ Lowering lower_rotary(const LowerContext& context) {
   const auto& def = context.op.as<Rotary>();
   require(def.a.width <= 2 * max_pairs, "rotary: more than 2048 values of a head are rotated");
   const Shape& x = context.input(0).shape;
-  const bool has_documents = context.op.inputs.size() > 1;
+  const bool has_starts = def.positions != 0, has_documents = !has_starts && context.op.inputs.size() > 1;
+  const std::int64_t positions = has_starts ? def.positions : x[1];
   const auto rows = std::make_shared<const RotaryRows>(
-      RotaryRows{def.a, RotaryTables(def.a, x[1]), x[1], x[2], def.backwards ? -1.0 : 1.0});
+      RotaryRows{def.a, RotaryTables(def.a, positions), x[1], x[2], def.backwards ? -1.0 : 1.0, positions});
   return with_type(context.input(0).dtype, [&, count = x[0] * x[1]](auto type) {
     using T = decltype(type);
     return own_kernel(context, [=](const Buffers& buffers) {
       const T* from = buffers.in<T>(0);
       const auto* documents = has_documents ? buffers.in<std::int32_t>(1) : nullptr;
+      const auto* starts = has_starts ? buffers.in<std::int32_t>(1) : nullptr;
       T* to = buffers.out<T>(0);
-      parallel_ranges(count, std::max<std::int64_t>(1, element_grain / rows->columns),
-                      [=](std::int64_t begin, std::int64_t end) { rows->run(from, documents, to, begin, end); });
+      parallel_ranges(
+          count, std::max<std::int64_t>(1, element_grain / rows->columns),
+          [=](std::int64_t begin, std::int64_t end) { rows->run(from, documents, starts, to, begin, end); });
     });
   });
 }

@@ -26,6 +26,7 @@ struct AttentionCall {
   AttentionHeads heads;
   const std::uint8_t* mask = nullptr;
   const std::int32_t* documents = nullptr;
+  const std::int32_t* starts = nullptr;
   const std::int64_t *samples = nullptr, *step = nullptr;  // null: no dropout
   std::int64_t first_head = 0;                             // of this op among all heads of the layer
 
@@ -34,6 +35,7 @@ struct AttentionCall {
     const AttentionInputs inputs(heads.a);
     if (inputs.mask != 0) mask = p.in<std::uint8_t>(first + inputs.mask);
     if (inputs.documents != 0) documents = p.in<std::int32_t>(first + inputs.documents);
+    if (inputs.starts != 0) starts = p.in<std::int32_t>(first + inputs.starts);
     if (inputs.samples != 0) samples = p.in<std::int64_t>(first + inputs.samples);
     if (inputs.step != 0) step = p.in<std::int64_t>(first + inputs.step);
     if (heads.a.dropout.heads) first_head = heads.a.dropout.heads->first;
@@ -46,6 +48,7 @@ struct AttentionCall {
     result.causal = heads.a.causal;
     result.window = heads.a.window;
     result.keys = heads.sizes.keys;
+    if (starts != nullptr) result.start = starts[sample];
     return result;
   }
   // The factor of a probability by dropout.

@@ -8,15 +8,22 @@
 namespace trainctl::cuda {
 namespace {
 
-// The number of packs of x, and of the values of a sample.
+// The number of packs of x, of a sample, of a row, and of the table.
 struct PositionPacks {
-  std::uint32_t all, sample;
+  std::uint32_t all, sample, row, table;
 };
 
 template <class T, int width>
-__global__ void position_rows(PositionPacks packs, bool adds, const T* x, const float* table, T* y) {
+__global__ void position_rows(PositionPacks packs, bool adds, const T* x, const float* table,
+                              const std::int32_t* starts, T* y) {
   for (std::int64_t i = first_element(); i < packs.all; i += element_stride()) {
-    const float* position = table + std::int64_t{static_cast<std::uint32_t>(i) % packs.sample} * width;
+    const auto pack_number = static_cast<std::uint32_t>(i);
+    std::uint32_t at = pack_number % packs.sample;
+    if (starts != nullptr) {
+      at += static_cast<std::uint32_t>(starts[pack_number / packs.sample]) * packs.row;
+      if (at >= packs.table) at = packs.table - packs.row + at % packs.row;
+    }
+    const float* position = table + std::int64_t{at} * width;
     Pack<T, width> pack{};
     if (adds) pack = pack_at<width>(x + i * width);
 #pragma unroll
@@ -29,14 +36,15 @@ __global__ void position_rows(PositionPacks packs, bool adds, const T* x, const 
 
 Lowering lower_position_embedding(const LowerContext& context) {
   const Shape& x = context.input(0).shape;
-  const bool adds = context.op.as<PositionEmbedding>().adds;
+  const bool adds = context.op.as<PositionEmbedding>().adds, has_starts = context.op.as<PositionEmbedding>().starts;
   return with_packs(context.input(0).dtype, x[2], [&](auto type, auto packed) {
     using T = decltype(type);
     constexpr int width = decltype(packed)::value;
-    const PositionPacks packs{narrow(x.count() / width), narrow(x[1] * x[2] / width)};
+    const PositionPacks packs{narrow(x.count() / width), narrow(x[1] * x[2] / width), narrow(x[2] / width),
+                              narrow(context.input(1).shape.count() / width)};
     return own_kernel(context, [=](const Buffers& p) {
       launch(position_rows<T, width>, blocks_for(packs.all), block_threads, p.stream, packs, adds, p.in<T>(0),
-             p.in<float>(1), p.out<T>(0));
+             p.in<float>(1), has_starts ? p.in<std::int32_t>(2) : nullptr, p.out<T>(0));
     });
   });
 }

@@ -14,6 +14,7 @@ struct RotaryGrid {
   const float2 *low, *high;
   std::uint32_t rows, steps, block, pairs, heads, head_size;
   float sign;  // -1 to rotate backwards
+  std::uint32_t positions;
 };
 
 // Writes the position of each step in its document: positions[n, t] is the number of steps since the document number
@@ -69,14 +70,23 @@ __device__ void rotate(const T* x, T* y, std::uint32_t distance, const float (&c
   pack_at<width>(y + second) = results[1];
 }
 
-// `positions` [rows] may be null.
+// The position of a row. `positions` [rows] and `starts` [samples] may be null.
+__device__ std::uint32_t position_of(const RotaryGrid& grid, const std::int32_t* positions, const std::int32_t* starts,
+                                     std::uint32_t row) {
+  if (positions != nullptr) return static_cast<std::uint32_t>(positions[row]);
+  if (starts == nullptr) return row % grid.steps;
+  const std::uint32_t position = static_cast<std::uint32_t>(starts[row / grid.steps]) + row % grid.steps;
+  return position < grid.positions ? position : grid.positions - 1;
+}
+
 template <int width, bool neighbours, class T>
-__global__ void rotate_rows(RotaryGrid grid, const std::int32_t* positions, const T* x, T* y) {
+__global__ void rotate_rows(RotaryGrid grid, const std::int32_t* positions, const std::int32_t* starts, const T* x,
+                            T* y) {
   const std::uint32_t packs = grid.pairs / width;
   for (std::int64_t i = first_element(); i < std::int64_t{grid.rows} * packs; i += element_stride()) {
     const std::uint32_t row = static_cast<std::uint32_t>(i / packs),
                         pair = static_cast<std::uint32_t>(i % packs) * width;
-    const std::uint32_t position = positions != nullptr ? static_cast<std::uint32_t>(positions[row]) : row % grid.steps;
+    const std::uint32_t position = position_of(grid, positions, starts, row);
     const float2* high = grid.high + std::int64_t{position / grid.block} * grid.pairs + pair;
     const float2* low = grid.low + std::int64_t{position % grid.block} * grid.pairs + pair;
     float cosines[width], sines[width];
@@ -105,7 +115,9 @@ template <int width, bool neighbours, class T>
 Lowering lowering(const LowerContext& context) {
   const auto& def = context.op.as<Rotary>();
   const Shape& x = context.input(0).shape;
-  const RotaryTables tables(def.a, x[1]);
+  const bool has_starts = def.positions != 0;
+  const std::int64_t all_positions = has_starts ? def.positions : x[1];
+  const RotaryTables tables(def.a, all_positions);
   const auto low = in_float32(tables.low), high = in_float32(tables.high);
   const RotaryGrid grid{low.get(),
                         high.get(),
@@ -115,8 +127,9 @@ Lowering lowering(const LowerContext& context) {
                         narrow(tables.pairs),
                         narrow(x[2] / def.a.head_size),
                         narrow(def.a.head_size),
-                        def.backwards ? -1.0f : 1.0f};
-  const bool has_documents = context.op.inputs.size() > 1, keeps = def.a.width < def.a.head_size;
+                        def.backwards ? -1.0f : 1.0f,
+                        narrow(all_positions)};
+  const bool has_documents = !has_starts && context.op.inputs.size() > 1, keeps = def.a.width < def.a.head_size;
   const std::int64_t bytes = context.input(0).bytes(), work = x[0] * x[1] * tables.pairs;
   const auto run = [=, owners = std::pair(low, high)](const Buffers& p) {
     if (keeps) copy_unless_in_place(p, 0, bytes);
@@ -126,7 +139,8 @@ Lowering lowering(const LowerContext& context) {
       launch(document_positions, blocks, block_threads, p.stream, p.in<std::int32_t>(1), positions,
              std::int64_t{grid.rows / grid.steps}, static_cast<int>(grid.steps));
     }
-    launch(rotate_rows<width, neighbours, T>, blocks_for(work, width), block_threads, p.stream, grid, positions,
+    const std::int32_t* starts = has_starts ? p.in<std::int32_t>(1) : nullptr;
+    launch(rotate_rows<width, neighbours, T>, blocks_for(work, width), block_threads, p.stream, grid, positions, starts,
            p.in<T>(0), p.out<T>(0));
   };
   return own_kernel(context, run, has_documents ? x[0] * x[1] * size_of(DType::int32) : 0);

@@ -1,4 +1,5 @@
-// trainctl predict: computes the predictions of a trained network for images, arrays, tables or texts.
+// trainctl predict: computes the predictions of a trained network for images, arrays, tables or texts, and continues
+// texts.
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <functional>
@@ -7,6 +8,7 @@
 
 #include "cmd/common_options.h"
 #include "cmd/one_of.h"
+#include "cmd/predict/generate.h"
 #include "cmd/subcommands.h"
 #include "core/base/files.h"
 #include "core/base/format.h"
@@ -42,6 +44,7 @@ struct PredictOptions {
   std::vector<std::string> inputs;
   std::string out;     // a file, or a folder for PNG files; empty: standard output
   std::string format;  // empty: by the file's ending
+  GenerateOptions generate;
 
   // Whether `out` names a folder: one that exists, or a name without a file's ending.
   bool writes_pictures() const {
@@ -192,7 +195,26 @@ int predict_by_checkpoint(const RunSpec& spec, const PredictOptions& options, Pr
   return 0;
 }
 
+// Checks options that do not go together, as CLI11 cannot.
+void check_inputs(const PredictOptions& options) {
+  const bool generates = options.generate.any();
+  if (generates && !options.inputs.empty()) {
+    throw Error(ErrorKind::config, trainctl::format("{} and --prompt cannot be combined", options.inputs[0]),
+                "give a language model prompts, and any other network files");
+  }
+  if (!generates && options.inputs.empty()) {
+    throw Error(ErrorKind::config, "predict needs an input",
+                "name files or folders, or give a language model a text: --prompt TEXT");
+  }
+  if (!generates) return;
+  if (!options.format.empty() || options.writes_pictures() ||
+      (options.writes_file() && !options.out.ends_with(".jsonl"))) {
+    throw Error(ErrorKind::config, "texts are printed, or written as JSON lines", "use --json, or --out FILE.jsonl");
+  }
+}
+
 int run_predict(PredictOptions& options) {
+  check_inputs(options);
   options.network = find_trained(options.model);
   options.common.config = options.network.run + "/config.yaml";
   for (const std::string& set : options.common.sets) {
@@ -214,7 +236,7 @@ int run_predict(PredictOptions& options) {
     spec.cluster.hostfile = {};
   }
   spec.strategy = for_one_rank(spec.strategy);
-  const PredictionFormat format = format_of(options, situation);
+  const PredictionFormat format = options.generate.any() ? PredictionFormat::json : format_of(options, situation);
   if (const std::size_t outputs = output_names(spec.model).size(); outputs > 1 && format == PredictionFormat::npy) {
     throw Error(ErrorKind::config,
                 trainctl::format("--format npy writes one array, and the network has {} outputs", outputs),
@@ -224,16 +246,21 @@ int run_predict(PredictOptions& options) {
           supervise_ranks(spec.cluster, options.launch, launched_config(options.common), situation, {false, false}))
     return *code;
   const RankCommand command = rank_command("predict", Value<RunSpec>::write(spec), spec.cluster, options.launch);
-  return run_as_rank(situation, options.common.json, command,
-                     [&](RankContext& context) { return predict_by_checkpoint(spec, options, format, context); });
+  return run_as_rank(situation, options.common.json, command, [&](RankContext& context) {
+    return options.generate.any()
+               ? generate(spec, options.generate, options.network, options.out, options.common.json, context)
+               : predict_by_checkpoint(spec, options, format, context);
+  });
 }
 
 }  // namespace
 
 Subcommand predict_subcommand() {
-  return {"predict", "Computes the predictions of a trained network for images, arrays, tables or texts",
+  return {"predict",
+          "Computes the predictions of a trained network for images, arrays, tables or texts, or continues texts",
           "trainctl predict runs/flowers photo.jpg\n  trainctl predict runs/flowers photos --out photos.csv\n"
-          "  trainctl predict runs/streets photos --out masks",
+          "  trainctl predict runs/streets photos --out masks\n"
+          "  trainctl predict runs/shakespeare-gpt --prompt 'ROMEO:' --temperature 0.8",
           [](CLI::App& app) {
             auto options = std::make_shared<PredictOptions>();
             app.add_option("RUN", options->model,
@@ -248,7 +275,6 @@ Subcommand predict_subcommand() {
                    "line, or a .jsonl or .csv file with the texts. For a network of several inputs: NAME=ARRAY for "
                    "each, or a "
                    "folder or an .npz file with arrays of these names")
-                ->required()
                 ->type_name("");
             app.add_option("-o,--out", options->out,
                            "A file ending in .csv, .jsonl or .npy; default: standard output. For a network that "
@@ -265,6 +291,7 @@ Subcommand predict_subcommand() {
                            "64}, {rescale: 1/255}]' (repeatable)")
                 ->type_name("PATH=VALUE")
                 ->allow_extra_args(false);
+            add_generate_options(app, options->generate);
             add_launch_options(app, options->launch);
             add_output_options(app, options->common);
             return [options] { return run_predict(*options); };

@@ -1,0 +1,264 @@
+// Reads prompts, shares them among the ranks and prints how the network continues them.
+#include "cmd/predict/generate.h"
+
+#include <CLI/CLI.hpp>
+#include <optional>
+#include <utility>
+
+#include "cmd/common_options.h"
+#include "core/base/clock.h"
+#include "core/base/format.h"
+#include "core/base/json.h"
+#include "core/base/log.h"
+#include "core/base/output.h"
+#include "io/checkpoint/atomic_file.h"
+#include "io/checkpoint/load.h"
+#include "io/datasets/text/labelled_texts.h"
+#include "io/datasets/text/text_tokenizer.h"
+#include "parallel/checkpoint/restore.h"
+#include "parallel/comm/text.h"
+#include "parallel/launch/ranks/run_rank.h"
+#include "run/generation/generator.h"
+#include "run/job/device.h"
+#include "run/job/trained_network.h"
+#include "run/run_spec.h"
+
+namespace trainctl {
+namespace {
+
+// Texts that a rank continues together. The number does not depend on the ranks, so that the texts do not either.
+constexpr std::size_t texts_at_once = 8;
+
+// The prompts of the command line, or those of the file.
+std::vector<std::string> read_prompts(const GenerateOptions& options) {
+  if (options.file.empty()) return options.prompts;
+  const auto make_work = [] {
+    return [](std::string_view text, const std::string&, WorkedText& worked) { worked.text = text; };
+  };
+  const LabelledTexts found = read_labelled_texts(options.file, {}, TextClasses::absent, make_work);
+  std::vector<std::string> prompts;
+  for (const WorkedText& text : found.texts) prompts.push_back(text.text);
+  if (prompts.empty()) throw Error(ErrorKind::data, format("{} has no prompt", options.file));
+  return prompts;
+}
+
+// Returns rank 0's prompts on all ranks.
+std::vector<std::string> shared_prompts(const GenerateOptions& options, RankContext& context, Stream& host) {
+  std::string text;
+  if (context.world.rank() == 0)
+    text = Json(read_prompts(options)).dump(-1, ' ', false, Json::error_handler_t::replace);
+  return parse_json(broadcast_text(text, 0, context.world.communicator(), host)).get<std::vector<std::string>>();
+}
+
+// The tokens of a prompt. An empty prompt is the beginning of a document, which follows the end of another one.
+std::vector<TokenId> tokens_of(const std::string& prompt, const LanguageText& language, Encoder& encoder,
+                               const Generator& generator) {
+  std::vector<TokenId> tokens;
+  encoder.encode(prompt, tokens, "the prompt");
+  if (tokens.empty() && language.end_token) tokens.push_back(*language.end_token);
+  if (tokens.empty()) {
+    throw Error(ErrorKind::config, "the prompt is empty, and the tokenizer has no token with which documents end",
+                "give --prompt a text");
+  }
+  for (const TokenId token : tokens) {
+    if (token < generator.known_tokens()) continue;
+    throw Error(
+        ErrorKind::data,
+        format("the prompt has token {}, but the network knows tokens below {}", token, generator.known_tokens()),
+        "name the tokenizer of the training: --set data.tokenizer=PATH");
+  }
+  return tokens;
+}
+
+Json result_of(const std::string& prompt, const ContinuedText& text) {
+  return {{"prompt", prompt},
+          {"text", text.text()},
+          {"tokens", text.new_tokens()},
+          {"end", std::string(name_of(*text.ended()))}};
+}
+
+std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+// Prints a single text while it grows.
+class GrowingText {
+ public:
+  GrowingText(const std::string& prompt, const ContinuedText& text) : text_(text) { open_ = write_output(prompt); }
+
+  void show() {
+    const std::string_view settled = text_.settled();
+    if (open_ && settled.size() > shown_) open_ = write_output(settled.substr(shown_));
+    shown_ = settled.size();
+  }
+  void finish() {
+    show();
+    if (open_) write_output("\n");
+  }
+
+ private:
+  const ContinuedText& text_;
+  std::size_t shown_ = 0;
+  bool open_ = false;
+};
+
+// Continues the prompts that the ranks share.
+class Continuation {
+ public:
+  Continuation(const RunSpec& spec, const GenerateOptions& options, const TrainedNetwork& network, RankContext& context)
+      : options_(options), context_(context), device_(open_device(spec.cluster, spec.train, spec.strategy, context)) {
+    const auto language = spec.data.dataset.as<DatasetOptions>().language_text();
+    if (!language) {
+      throw CollectiveError(ErrorKind::config, "--prompt needs a language model: a network trained on `dataset: text`",
+                            "give the inputs of this network as files");
+    }
+    language_ = *language;
+    end_ = options.end;
+    end_.end_token = language_.end_token;
+    prompts_ = shared_prompts(options, context, device_.host);
+    RestoreSource stored;
+    std::optional<LoadedCheckpoint> checkpoint;
+    if (context.world.rank() == 0) {
+      checkpoint = load_named_checkpoint(network.checkpoint());
+      log::info(format("continues with the weights of {} (step {})", checkpoint->path, checkpoint->manifest.step));
+      stored = {&checkpoint->snapshot, checkpoint->path, network.run + "/config.yaml"};
+    }
+    const auto texts = static_cast<std::int64_t>(std::min(prompts_.size(), texts_at_once));
+    const std::int64_t vocabulary = language_.tokenizer.tokenizer->vocabulary_size();
+    generator_ = std::make_unique<Generator>(
+        spec, GeneratorSizes{.texts = texts, .positions = language_.positions, .vocabulary = vocabulary}, device_,
+        stored, context.world);
+    if (context.world.rank() == 0 && !generator_->problem().empty()) {
+      log::info(format("all positions are computed again for each token: {}", generator_->problem()));
+    }
+  }
+
+  bool single() const { return prompts_.size() == 1; }
+
+  // Continues all prompts. Calls take() on rank 0 with the objects of the texts, in the order of the prompts; without
+  // take(), prints a single text as it grows.
+  void run(const std::function<void(const Json& results)>& take) {
+    const double begin = seconds_now();
+    const auto ranks = static_cast<std::size_t>(context_.world.size());
+    const auto rank = static_cast<std::size_t>(context_.world.rank());
+    for (std::size_t first = 0; first < prompts_.size(); first += ranks * texts_at_once) {
+      const std::string own = dump(continue_group(first + rank * texts_at_once, take == nullptr));
+      const auto all = gather_texts(own, context_.world.communicator(), device_.host);
+      for (const std::string& of_rank : all) collect(parse_json(of_rank), take);
+    }
+    if (context_.world.rank() != 0) return;
+    const double seconds = seconds_now() - begin;
+    log::info(format("{} in {:.2f} s: {:.0f} tokens/s", counted(new_tokens_, "new token"), seconds,
+                     static_cast<double>(new_tokens_) / seconds));
+  }
+
+ private:
+  void collect(const Json& results, const std::function<void(const Json& results)>& take) {
+    for (const Json& result : results) new_tokens_ += result["tokens"].get<std::int64_t>();
+    if (take != nullptr) take(results);
+  }
+
+  // Continues the prompts [first, first + texts_at_once), as far as there are any.
+  Json continue_group(std::size_t first, bool prints) {
+    Json results = Json::array();
+    if (first >= prompts_.size()) return results;
+    const std::size_t end = std::min(prompts_.size(), first + texts_at_once);
+    const auto encoder = language_.tokenizer.tokenizer->make_encoder(SpecialText::recognized);
+    std::vector<ContinuedText> texts;
+    for (std::size_t i = first; i < end; ++i) {
+      texts.emplace_back(tokens_of(prompts_[i], language_, *encoder, *generator_), *language_.tokenizer.tokenizer,
+                         end_);
+    }
+    std::optional<GrowingText> growing;
+    if (prints) growing.emplace(prompts_[first], texts[0]);
+    generator_->run(texts, static_cast<std::int64_t>(first), options_.sampling, [&] {
+      if (growing) growing->show();
+    });
+    if (growing) growing->finish();
+    for (std::size_t i = first; i < end; ++i) results.push_back(result_of(prompts_[i], texts[i - first]));
+    return results;
+  }
+
+  const GenerateOptions& options_;
+  RankContext& context_;
+  RankDevice device_;
+  LanguageText language_;
+  EndOptions end_;
+  std::vector<std::string> prompts_;
+  std::unique_ptr<Generator> generator_;
+  std::int64_t new_tokens_ = 0;
+};
+
+}  // namespace
+
+void add_generate_options(CLI::App& app, GenerateOptions& options) {
+  const auto group = app.add_option_group("Texts", "For a language model, instead of INPUT");
+  group
+      ->add_option(
+          "--prompt", options.prompts,
+          "A text that the language model continues; repeatable. A single text is printed as it grows, several "
+          "are printed as a JSON object each")
+      ->type_name("TEXT")
+      ->allow_extra_args(false);
+  group
+      ->add_option("--prompts", options.file,
+                   "A .txt file with a prompt in each line, or a .jsonl or .csv file with a column `text`")
+      ->type_name("FILE")
+      ->excludes("--prompt");
+  group->add_option("--max-tokens", options.end.max_tokens, "The largest number of new tokens of a text")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 30))
+      ->capture_default_str();
+  group
+      ->add_option("--temperature", options.sampling.temperature,
+                   "Divides the logits before tokens are drawn: below 1 likely tokens become likelier; 0 always takes "
+                   "the likeliest token")
+      ->check(CLI::Range(0.0, 100.0))
+      ->capture_default_str();
+  group
+      ->add_option("--top-k", options.sampling.top_k,
+                   "Draws only from this number of the likeliest tokens; 0: from all")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  group
+      ->add_option("--top-p", options.sampling.top_p,
+                   "Draws only from the fewest likeliest tokens that together have this probability")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  group->add_option("--seed", options.sampling.seed, "Chooses among the texts that the network may write")
+      ->capture_default_str();
+  group->add_option("--stop", options.end.stop, "Ends the new text before this text; repeatable")
+      ->type_name("TEXT")
+      ->allow_extra_args(false)
+      ->check([](const std::string& text) { return text.empty() ? "the text is empty" : ""; });
+}
+
+int generate(const RunSpec& spec, const GenerateOptions& options, const TrainedNetwork& network, const std::string& out,
+             bool json, RankContext& context) {
+  Continuation continuation(spec, options, network, context);
+  if (json) {
+    Json all = Json::array();
+    continuation.run([&](const Json& results) { all.insert(all.end(), results.begin(), results.end()); });
+    if (context.world.rank() == 0) write_output(dump({{"texts", all}}) + "\n");
+    return 0;
+  }
+  const auto lines_of = [](const Json& results) {
+    std::string lines;
+    for (const Json& result : results) lines += dump(result) + "\n";
+    return lines;
+  };
+  if (!out.empty() && context.world.rank() == 0) {
+    write_file(out, 0, [&](OutputFile& file) {
+      continuation.run([&](const Json& results) {
+        const std::string lines = lines_of(results);
+        file.write(lines.data(), std::ssize(lines));
+      });
+    });
+    return 0;
+  }
+  if (continuation.single() && out.empty()) {
+    continuation.run(nullptr);
+  } else {
+    continuation.run([&](const Json& results) { write_output(lines_of(results)); });
+  }
+  return 0;
+}
+
+}  // namespace trainctl

@@ -1,0 +1,185 @@
+// Runs a language model with a cache of keys and values, and lets choose_token() choose what follows.
+#include "run/generation/generator.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/base/format.h"
+#include "core/compile/lower.h"
+#include "core/program/build.h"
+#include "parallel/checkpoint/restore.h"
+#include "parallel/comm/communicators.h"
+#include "run/job/device.h"
+#include "run/job/kept_kernels.h"
+#include "run/run_spec.h"
+
+namespace trainctl {
+namespace {
+
+// The positions of a prompt that are computed at once.
+constexpr std::int64_t prompt_steps = 64;
+
+ProgramSpec language_model(const RunSpec& spec, std::int64_t steps) {
+  ProgramSpec program;
+  program.model = &spec.model;
+  program.inputs.clear();
+  for (const std::string& name : input_names(spec.model)) {
+    program.inputs.push_back({name, Shape{steps}, {DType::int32, {}, {}}});
+  }
+  program.outputs.clear();
+  for (const std::string& name : output_names(spec.model)) program.outputs.emplace_back().name = name;
+  program.compute = spec.train.compute();
+  program.seed = spec.seed;
+  return program;
+}
+
+// The number of the input whose values are tokens. Throws Error{config} if the network is not a language model.
+std::size_t find_tokens(const RunSpec& spec) {
+  const DataUse use = data_use(spec);
+  const auto reads_tokens = [](const DataUse::Input& input) { return input.tokens > 0; };
+  const auto found = std::find_if(use.inputs.begin(), use.inputs.end(), reads_tokens);
+  if (found != use.inputs.end() && use.targets.size() == 1) {
+    return static_cast<std::size_t>(found - use.inputs.begin());
+  }
+  throw Error(ErrorKind::config, "the network does not map tokens to one output, and cannot continue a text");
+}
+
+}  // namespace
+
+struct Generator::Steps {
+  std::int64_t count = 0;  // new positions of each text
+  int program = 0;
+  TensorId logits = no_tensor;
+  std::vector<std::vector<std::int32_t>> inputs;  // of each input of the model, [texts, count]
+  std::vector<std::int32_t> starts;
+  Batch batch;
+};
+
+struct Generator::Place {
+  std::int64_t begin = 0;  // the token at the network's first position
+  std::int64_t done = 0;   // positions that the network has computed, and keeps
+  std::int64_t added = 0;  // positions of the last step
+
+  // The number of tokens that the network has not read yet; 0 for a text that has ended.
+  std::int64_t open(const ContinuedText& text) const {
+    return text.ended() ? 0 : std::ssize(text.tokens()) - begin - done;
+  }
+};
+
+Generator::~Generator() = default;
+
+Generator::Generator(const RunSpec& spec, const GeneratorSizes& sizes, RankDevice& device, const RestoreSource& stored,
+                     World& world)
+    : sizes_(sizes), tokens_input_(find_tokens(spec)) {
+  known_tokens_ = data_use(spec).inputs[tokens_input_].tokens;
+  std::vector<Program> programs;
+  add_program(spec, 1, programs);
+  if (!problem_.empty()) {
+    add_program(spec, sizes.positions, programs);
+  } else if (sizes.positions > 1) {
+    add_program(spec, std::min(sizes.positions, prompt_steps), programs);
+  }
+  alone_ = solo_communicator(*device.backend);
+  KernelChoices choices = kept_kernels(spec, *device.backend);
+  engine_ = std::make_unique<Engine>(*device.backend, *alone_, compile(programs, *device.backend, choices));
+  restore_weights(stored, *engine_, world.communicator(), device.host);
+}
+
+// Adds the program for `steps` new positions. If the network cannot keep keys and values, sets problem_ and adds
+// nothing; afterwards adds a program that begins at the first position.
+void Generator::add_program(const RunSpec& spec, std::int64_t steps, std::vector<Program>& programs) {
+  const ProgramSpec of_model = language_model(spec, steps);
+  Reader reader;
+  const bool keeps = problem_.empty();
+  GenerationProgram built = generation_program(of_model, sizes_.texts, tokens_input_,
+                                               keeps ? std::optional(sizes_.positions) : std::nullopt, reader);
+  reader.throw_if_failed();
+  if (keeps && !built.problem.empty()) {
+    problem_ = std::move(built.problem);
+    return;
+  }
+  auto added = std::make_unique<Steps>();
+  added->count = steps;
+  added->program = static_cast<int>(programs.size());
+  added->logits = built.program.step.predictions[0];
+  const Shape& logits = built.program.tensor(added->logits).type.shape;
+  if (logits.rank() != 3 || logits[1] != steps) {
+    throw Error(ErrorKind::config,
+                format("the network's output {} is not one value for each token at every position, so that it cannot "
+                       "continue a text",
+                       to_string(logits.without_front())));
+  }
+  const auto values = static_cast<std::size_t>(sizes_.texts * steps);
+  for (std::size_t i = 0; i < of_model.inputs.size(); ++i) {
+    std::vector<std::int32_t>& input = added->inputs.emplace_back(values);
+    added->batch.inputs.push_back({input.data(), DType::int32, static_cast<std::int64_t>(values)});
+  }
+  added->starts.resize(static_cast<std::size_t>(sizes_.texts));
+  if (keeps) added->batch.inputs.push_back({added->starts.data(), DType::int32, sizes_.texts});
+  added->batch.count = added->batch.global_count = sizes_.texts;
+  steps_.push_back(std::move(added));
+  programs.push_back(std::move(built.program));
+}
+
+// Computes the next positions of all texts that have not ended.
+void Generator::step(Steps& steps, const std::vector<ContinuedText>& texts, std::vector<Place>& places) {
+  std::vector<std::int32_t>& tokens = steps.inputs[tokens_input_];
+  std::fill(tokens.begin(), tokens.end(), 0);
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    Place& place = places[i];
+    place.added = 0;
+    place.added = std::min(place.open(texts[i]), steps.count);
+    if (place.added == 0) continue;
+    std::copy_n(texts[i].tokens().begin() + place.begin + place.done, place.added,
+                tokens.begin() + static_cast<std::int64_t>(i) * steps.count);
+    steps.starts[i] = static_cast<std::int32_t>(place.done);
+  }
+  StepResult result;
+  engine_->run(steps.program, steps.batch, {}, result);
+  engine_->read_tensor(steps.program, steps.logits, logits_);
+}
+
+// The logits of a text after one of the positions of the last step.
+std::span<const float> Generator::logits(const Steps& steps, std::size_t text, std::int64_t step) const {
+  const std::int64_t columns = engine_->program(steps.program).program.tensor(steps.logits).type.shape.back();
+  const float* all = reinterpret_cast<const float*>(logits_.data());
+  const std::int64_t row = static_cast<std::int64_t>(text) * steps.count + step;
+  return {all + row * columns, static_cast<std::size_t>(std::min(columns, sizes_.vocabulary))};
+}
+
+// Moves on to the last tokens of a text that is longer than the positions of the network.
+void Generator::fit(const ContinuedText& text, Place& place) const {
+  const std::int64_t length = std::ssize(text.tokens());
+  if (length - place.begin <= sizes_.positions) return;
+  place.begin = length - (problem_.empty() ? std::max<std::int64_t>(1, sizes_.positions / 2) : sizes_.positions);
+  place.done = 0;
+}
+
+void Generator::run(std::vector<ContinuedText>& texts, std::int64_t first, const SamplingOptions& options,
+                    const std::function<void()>& added) {
+  std::vector<Place> places(texts.size());
+  for (;;) {
+    std::int64_t most = 0;  // new positions of any text
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+      fit(texts[i], places[i]);
+      most = std::max(most, places[i].open(texts[i]));
+    }
+    if (most == 0) return;
+    Steps& steps = most == 1 ? *steps_.front() : *steps_.back();
+    step(steps, texts, places);
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+      Place& place = places[i];
+      if (place.added == 0) continue;
+      place.done += place.added;
+      if (place.open(texts[i]) == 0) {
+        const std::int64_t position = std::ssize(texts[i].tokens());
+        texts[i].add(
+            choose_token(logits(steps, i, place.added - 1), options, first + static_cast<std::int64_t>(i), position));
+      }
+      if (!problem_.empty()) place.done = 0;
+    }
+    added();
+  }
+}
+
+}  // namespace trainctl

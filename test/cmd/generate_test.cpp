@@ -1,0 +1,113 @@
+// Tests predict --prompt: a small language model learns a text by heart, and writes it again.
+#include <algorithm>
+
+#include "core/base/json.h"
+#include "test/catch.h"
+#include "test/support/command.h"
+#include "test/support/files.h"
+
+namespace trainctl::test::generate_test {
+namespace {
+
+constexpr const char* sentence = "the quick brown fox jumps over the lazy dog; ";
+
+// A run in `folder`/run that has learned the sentence, again and again, by heart. Its 24 positions are fewer than the
+// tokens of the texts that it writes.
+void train(const Folder& folder, const std::string& model, int epochs = 3) {
+  std::string text;
+  for (int i = 0; i < 40; ++i) text += sentence;
+  folder.write("fox.txt", text);
+  folder.write("fox.yaml",
+               "data: {dataset: text, path: fox.txt, positions: 24, stride: 2}\n" + model +
+                   "train: {batch_size: 16, epochs: " + std::to_string(epochs) +
+                   ", metrics: [accuracy], optimizer: {name: adam, "
+                   "learning_rate: 5e-3}, loss: {name: sparse_categorical_crossentropy, from_logits: true}}\n");
+  const Finished run = trainctl(folder, {"run", "fox.yaml", "--ranks", "1", "--run-dir", "run"});
+  INFO(tail(run.errors));
+  REQUIRE(run.code == 0);
+}
+
+Finished predict(const Folder& folder, std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), {"predict", "run"});
+  return trainctl(folder, arguments);
+}
+
+constexpr const char* gpt =
+    "model: {preset: gpt2, with: {vocabulary: 257, positions: 24, layers: 1, heads: 2, head_size: 16, width: 32, mlp: "
+    "64, dropout: 0}}\n";
+constexpr const char* recurrent_network =
+    "model: {layers: [{embedding: {input_dim: 257, output_dim: 16}}, {gru: {units: 48, return_sequences: true, name: "
+    "memory}}, {dense: 257}]}\n";
+
+}  // namespace
+
+TEST_CASE("a language model continues a prompt by what it has learned by heart, beyond its positions") {
+  const bool recurrent = GENERATE(false, true);
+  Folder folder;
+  if (recurrent) {
+    train(folder, recurrent_network, 10);
+  } else {
+    train(folder, gpt);
+  }
+  const std::string twice = std::string(sentence) + sentence;
+  const Finished found = predict(folder, {"--prompt", "the quick br", "--temperature", "0", "--max-tokens", "60"});
+  INFO(found.errors);
+  REQUIRE(found.code == 0);
+  CHECK(found.out == twice.substr(0, 72) + "\n");
+  CHECK(found.errors.find("60 new tokens in ") != std::string::npos);
+  CHECK((found.errors.find("the layer 'memory' (recurrent) reads several positions at once") != std::string::npos) ==
+        recurrent);
+}
+
+TEST_CASE("prompts of a file are continued alike on any number of ranks") {
+  Folder folder;
+  train(folder, gpt);
+  std::string prompts;
+  const std::string source = std::string(sentence) + sentence;
+  for (std::size_t i = 0; i < 11; ++i) prompts += source.substr(3 * i, 2 + 4 * i) + "\n";  // some exceed the positions
+  folder.write("prompts.txt", prompts);
+  const std::vector<std::string> options{"--prompts", "prompts.txt", "--max-tokens", "9", "--seed", "5", "--json"};
+  const Finished one = predict(folder, options);
+  INFO(one.errors);
+  REQUIRE(one.code == 0);
+  const Json texts = parse_json(one.out)["texts"];
+  REQUIRE(texts.size() == 11);
+  for (std::size_t i = 0; i < 11; ++i) {
+    CHECK(texts[i]["prompt"] == source.substr(3 * i, 2 + 4 * i));
+    CHECK(texts[i]["tokens"] == 9);
+    CHECK(texts[i]["end"] == "length");
+  }
+  std::vector<std::string> on_two = options;
+  on_two.insert(on_two.end(), {"--ranks", "2"});
+  const Finished two = predict(folder, on_two);
+  INFO(two.errors);
+  REQUIRE(two.code == 0);
+  CHECK(two.out == one.out);
+  // Written as lines, and stopped before a text.
+  const Finished written = predict(folder, {"--prompt", "the quick", "--prompt", "the lazy", "--temperature", "0",
+                                            "--stop", " fox", "--out", "texts.jsonl"});
+  INFO(written.errors);
+  REQUIRE(written.code == 0);
+  const std::string lines = read_whole(folder.path() / "texts.jsonl");
+  REQUIRE(std::count(lines.begin(), lines.end(), '\n') == 2);
+  const Json first = parse_json(lines.substr(0, lines.find('\n')));
+  CHECK(first["text"] == " brown");
+  CHECK(first["end"] == "stop");
+}
+
+TEST_CASE("wrong uses of --prompt are refused with what to do") {
+  Folder folder;
+  train(folder, gpt);
+  const auto check = [&](const std::vector<std::string>& arguments, const std::string& error, int code = 2) {
+    const Finished refused = predict(folder, arguments);
+    CAPTURE(refused.errors);
+    CHECK(refused.code == code);
+    CHECK(refused.errors.find(error) != std::string::npos);
+  };
+  check({}, "predict needs an input; name files or folders, or give a language model a text: --prompt TEXT");
+  check({"x.txt", "--prompt", "a"}, "x.txt and --prompt cannot be combined");
+  check({"--prompt", "a", "--out", "x.csv"}, "use --json, or --out FILE.jsonl");
+  check({"--prompts", "missing.txt"}, "missing.txt", 3);
+}
+
+}  // namespace trainctl::test::generate_test
