@@ -2,6 +2,7 @@
 #include "core/metrics/means.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/base/error.h"
 
@@ -21,6 +22,14 @@ std::vector<MetricResult> metric_results(const std::vector<ResolvedOutput>& outp
     const auto rows = static_cast<double>(outputs[i].rows_counted);
     const auto mean = [rows](std::span<const double> sums, double count) { return sums[0] / (count * rows); };
     results.push_back({outputs[i].prefixed("loss"), i, 1, mean, 0, true});
+  }
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    if (!outputs[i].perplexity) continue;
+    const auto rows = static_cast<double>(outputs[i].rows_counted);
+    const auto power = [rows](std::span<const double> sums, double count) {
+      return std::exp(sums[0] / (count * rows));
+    };
+    results.push_back({outputs[i].prefixed("perplexity"), i, 1, power, 0, true});
   }
   std::size_t first = outputs.size();
   for (const ResolvedOutput& output : outputs) {

@@ -13,7 +13,7 @@ namespace {
 // The options of one metric rule; the rule's members are its keys.
 template <class Rule>
 struct MetricRuleOptions final : MetricOptions, Rule {
-  MetricRule rule() const override { return static_cast<const Rule&>(*this); }
+  std::optional<MetricRule> rule() const override { return static_cast<const Rule&>(*this); }
 
   static Section section() {
     Keys<MetricRuleOptions> keys(Rule::name, Rule::meaning);
@@ -26,9 +26,31 @@ struct MetricRuleOptions final : MetricOptions, Rule {
   }
 };
 
+struct PerplexityOptions final : MetricOptions {
+  std::optional<MetricRule> rule() const override { return std::nullopt; }
+};
+
+Section perplexity_section() {
+  return Keys<PerplexityOptions>("perplexity",
+                                 "e to the power of the mean cross-entropy of the classes, which for a language model "
+                                 "are the next tokens. Needs the loss sparse_categorical_crossentropy or "
+                                 "categorical_crossentropy without label_smoothing.");
+}
+
 template <class... Rules>
 std::vector<Section> metric_sections(const std::variant<Rules...>*) {
-  return {MetricRuleOptions<Rules>::section()...};
+  return {MetricRuleOptions<Rules>::section()..., perplexity_section()};
+}
+
+bool is_perplexity(const Choice& choice) { return !choice.as<MetricOptions>().rule(); }
+
+void report_repeated(const std::vector<Choice>& choices, Reader& reader) {
+  for (std::size_t i = 0; i < choices.size(); ++i) {
+    const auto same = [&](const Choice& other) { return other.name == choices[i].name; };
+    if (std::any_of(choices.begin(), choices.begin() + static_cast<std::ptrdiff_t>(i), same)) {
+      reader.error(choices[i].location, format("metric {} is given twice", choices[i].name));
+    }
+  }
 }
 
 }  // namespace
@@ -42,9 +64,11 @@ std::vector<ResolvedMetric> resolve_metrics(const std::vector<Choice>& choices, 
                                             const Shape& output, Reader& reader) {
   const MetricSetting setting{targets_of(loss.rule), link_of(loss.rule), loss.folded != FinalActivation::none,
                               output.back()};
+  report_repeated(choices, reader);
   std::vector<ResolvedMetric> metrics;
   for (const Choice& choice : choices) {
-    ResolvedMetric metric{choice.name, choice.as<MetricOptions>().rule(), false, choice.location};
+    if (is_perplexity(choice)) continue;
+    ResolvedMetric metric{choice.name, *choice.as<MetricOptions>().rule(), false, choice.location};
     std::visit(
         [&](auto& rule) {
           const std::string problem = rule.adapt(setting);
@@ -52,12 +76,32 @@ std::vector<ResolvedMetric> resolve_metrics(const std::vector<Choice>& choices, 
           metric.of_predictions = rule.of_predictions(setting);
         },
         metric.rule);
-    const bool repeated = std::any_of(metrics.begin(), metrics.end(),
-                                      [&](const ResolvedMetric& other) { return other.name == metric.name; });
-    if (repeated) reader.error(choice.location, format("metric {} is given twice", choice.name));
     metrics.push_back(std::move(metric));
   }
   return metrics;
+}
+
+bool wants_perplexity(const std::vector<Choice>& choices, const ResolvedLoss& loss, Reader& reader) {
+  const auto found = std::find_if(choices.begin(), choices.end(), is_perplexity);
+  if (found == choices.end()) return false;
+  const auto smoothing = std::visit(
+      [](const auto& rule) -> std::optional<float> {
+        using Rule = std::decay_t<decltype(rule)>;
+        constexpr bool is_crossentropy =
+            std::is_same_v<Rule, SparseCategoricalCrossentropy> || std::is_same_v<Rule, CategoricalCrossentropy>;
+        if constexpr (is_crossentropy) {
+          return rule.label_smoothing;
+        } else {
+          return std::nullopt;
+        }
+      },
+      loss.rule);
+  if (smoothing != 0.0f) {
+    reader.error(found->location, smoothing ? "perplexity needs a loss without label_smoothing"
+                                            : "perplexity needs the loss sparse_categorical_crossentropy or "
+                                              "categorical_crossentropy");
+  }
+  return true;
 }
 
 }  // namespace trainctl

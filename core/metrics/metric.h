@@ -1,6 +1,7 @@
 // The metrics of the config, resolved for the loss as in Keras.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,9 +11,10 @@
 
 namespace trainctl {
 
-// The base of all metrics' options. A metric has the options of its rule (core/graph/ops/metrics/).
+// The base of all metrics' options. A metric has the options of its rule (core/graph/ops/metrics/), or no rule if it
+// follows from the loss: perplexity.
 struct MetricOptions : Options {
-  virtual MetricRule rule() const = 0;
+  virtual std::optional<MetricRule> rule() const = 0;
 };
 
 struct ResolvedMetric {
@@ -22,8 +24,13 @@ struct ResolvedMetric {
   SourceLocation location;
 };
 
-// Resolves the metrics of an output [n, K]. Reports metrics that do not fit the loss, and metrics named twice.
+// Resolves the metrics of an output [n, K] that have a rule. Reports metrics that do not fit the loss, and metrics
+// named twice.
 std::vector<ResolvedMetric> resolve_metrics(const std::vector<Choice>& choices, const ResolvedLoss& loss,
                                             const Shape& output, Reader& reader);
+
+// Whether the metrics include perplexity, e to the power of the mean cross-entropy. Reports an error if the loss is not
+// that cross-entropy.
+bool wants_perplexity(const std::vector<Choice>& choices, const ResolvedLoss& loss, Reader& reader);
 
 }  // namespace trainctl

@@ -15,6 +15,7 @@ struct ResolvedOutput {
   ResolvedLoss loss;
   double weight = 1;                    // weight of the loss in the weighted sum of all outputs' losses
   std::vector<ResolvedMetric> metrics;  // in the order of the config
+  bool perplexity = false;              // whether e to the power of the loss is a result
   TargetEncoding target_encoding = TargetEncoding::values;
   std::int64_t rows_each = 1;     // rows of the output that share one weight
   std::int64_t rows_counted = 1;  // rows of the output for each unit of a step's count

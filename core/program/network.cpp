@@ -31,6 +31,7 @@ void match_output(const ProgramSpec& spec, const ProgramSpec::Output& output, co
   resolved.target_encoding = match_targets(resolved.loss, shape, output.target, reader);
   if (reader.count() == before) match_weights(resolved.loss, shape, spec.weight, reader);
   resolved.metrics = resolve_metrics(output.metrics, resolved.loss, shape, reader);
+  resolved.perplexity = wants_perplexity(output.metrics, resolved.loss, reader);
   if (reader.count() != before) return;
   resolved.rows_each = rows_per_weight(shape, spec.weight.with_front(shape[0]));
   resolved.rows_counted = spec.divides_by_weight() ? resolved.rows_each : shape.rows() / shape[0];

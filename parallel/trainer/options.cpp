@@ -90,7 +90,8 @@ std::vector<std::string> TrainOptions::result_names(const std::vector<std::strin
   for (const std::string& output : outputs) {
     const std::string prefix = several ? output + "_" : "";
     for (const Choice& metric : metrics.of(output)) {
-      if (columns_of(metric.as<MetricOptions>().rule()) == 0) names.push_back(prefix + metric.name);
+      const auto rule = metric.as<MetricOptions>().rule();
+      if (!rule || columns_of(*rule) == 0) names.push_back(prefix + metric.name);
     }
   }
   return names;

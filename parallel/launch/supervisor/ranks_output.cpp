@@ -31,9 +31,10 @@ bool read_all(int descriptor, const Take& take) {
 std::string take_incomplete_line(std::string& text, const std::vector<std::string_view>& beginnings) {
   const std::size_t begin = text.rfind('\n') + 1;  // 0 if there is no line before
   const std::string_view line = std::string_view(text).substr(begin);
-  const bool taken = !line.empty() && std::any_of(beginnings.begin(), beginnings.end(), [&](std::string_view beginning) {
-    return line.starts_with(beginning.substr(0, line.size()));
-  });
+  const bool taken =
+      !line.empty() && std::any_of(beginnings.begin(), beginnings.end(), [&](std::string_view beginning) {
+        return line.starts_with(beginning.substr(0, line.size()));
+      });
   if (!taken) return "";
   std::string incomplete(line);
   text.resize(begin);

@@ -230,6 +230,32 @@ TEST_CASE("targets have the encoding that the loss reads") {
   CHECK(target_type(TargetEncoding::class_value, {8, 1}) == TensorType{{8, 1}, DType::float32});
 }
 
+TEST_CASE("perplexity follows from the cross-entropy, and is refused for other losses and with label smoothing") {
+  const auto wants = [](const Choice& of_loss) {
+    Reader reader;
+    const ResolvedLoss resolved = resolve_loss(of_loss, FinalActivation::none, reader);
+    CHECK(resolve_metrics({metric("perplexity"), metric("perplexity")}, resolved, {4, 10}, reader).empty());
+    CHECK(reader.diagnostics().size() == 1);  // named twice
+    CHECK_FALSE(wants_perplexity({}, resolved, reader));
+    CHECK(wants_perplexity({metric("perplexity")}, resolved, reader));
+    return reader.diagnostics().size() == 1;
+  };
+  CHECK(wants(loss("sparse_categorical_crossentropy")));
+  CHECK(wants(loss("categorical_crossentropy")));
+  CHECK_FALSE(wants(loss("categorical_crossentropy", "label_smoothing", "0.1")));
+  CHECK_FALSE(wants(loss("mean_squared_error")));
+  ResolvedOutput one, two;
+  one.name = "one", two.name = "two";
+  two.rows_counted = 6;  // positions of a sample
+  two.weight = 0.5;
+  one.perplexity = two.perplexity = true;
+  MetricMeans means(metric_results({one, two}));
+  means.add(std::vector{8.0, 30.0, 10.0}, 10);
+  means.add(std::vector{7.0, 33.0, 10.0}, 10);
+  CHECK(means.values().at("one_perplexity") == Approx(std::exp(15.0 / 20)));
+  CHECK(means.values().at("two_perplexity") == Approx(std::exp(63.0 / 120)));
+}
+
 TEST_CASE("means over uneven batches are the means over all samples") {
   std::mt19937 random(3);
   std::uniform_real_distribution<double> uniform(0, 5);
