@@ -118,8 +118,10 @@ bool fits(const WantedTensor& tensor, Shape stored, WeightsLayout layout, const 
     return rows || (stored == expected && tensor.leaf() == "bias");  // the single bias of other layers
   }
   if (stored == expected) return true;
+  if (layout == WeightsLayout::keras && tensor.leaf() == "gamma") {  // (channels) in LayerScale
+    return stored == Shape{expected.count()} && expected == stored.with_front(1);
+  }
   if (layout == WeightsLayout::keras && tensor.leaf() == "depthwise_kernel") {
-    if (stored == Shape{expected.count()} && expected == Shape{1, 1, 1, expected.count()}) return true;  // LayerScale
     // (height, width, channels, multiplier)
     return stored.rank() == 4 && stored[0] == expected[0] && stored[1] == expected[1] &&
            saturated_multiply(stored[2], stored[3]) == expected[3];
