@@ -1,4 +1,4 @@
-// Functions that layers with one learned vector share, and layers that take a single position of a sequence.
+// Functions for layers that repeat a learned vector for each sample, or that take one position of a sequence.
 #pragma once
 
 #include <cstdint>
