@@ -73,8 +73,9 @@ KerasLayerWeights::KerasLayerWeights(const Graph& graph, std::span<const NamedTe
       bias = {Shape{2, count}, rows.data()};
       continue;
     }
-    const Shape shape =
-        leaf == "depthwise_kernel" ? depthwise_shape(graph, static_cast<TensorId>(id)) : tensor.type.shape;
+    Shape shape = tensor.type.shape;
+    if (leaf == "depthwise_kernel") shape = depthwise_shape(graph, static_cast<TensorId>(id));
+    if (leaf == "gamma") shape = {shape.back()};  // (1, channels) in layer_scale
     group.data_sets[leaf] = {shape, values};
     group.names["weight_names"].push_back(leaf);
   }

@@ -278,16 +278,9 @@ void normalization(LayerReader&, Translation& result) {
   }
 }
 
-// Translates a factor for each channel to a depthwise convolution with a window of one pixel.
 void layer_scale(LayerReader& reader, Translation& result) {
-  Node& options = result.layers[0].options;
   reader.take("projection_dim");
-  append(options, "kernel_size", scalar_node("1"));
-  append(options, "use_bias", scalar_node("false"));
-  Node initializer = map_node();
-  append(initializer, "name", scalar_node("constant"));
-  append(initializer, "value", plain_node(reader.take("init_values")));
-  append(options, "depthwise_initializer", std::move(initializer));
+  append(result.layers[0].options, "init_values", plain_node(reader.take("init_values")));
 }
 
 // Translates the layer of ConvNeXt that drops the branch of a residual block as a whole.
@@ -344,7 +337,7 @@ constexpr Row rows[] = {
     {"SpatialDropout1D", "spatial_dropout", "rate"},
     {"SpatialDropout2D", "spatial_dropout", "rate"},
     {"GaussianNoise", "gaussian_noise", "stddev"},
-    {"LayerScale", "depthwise_conv2d", "", layer_scale},
+    {"LayerScale", "layer_scale", "", layer_scale},
     {"StochasticDepth", "dropout", "", stochastic_depth},
     {"Activation", "activation", "activation", activation},
     {"Identity", "activation", "", identity},

@@ -13,8 +13,9 @@ namespace {
 
 bool has_weights(const std::string& kind) {
   const Section* section = layer_choices().find(kind);
-  return section != nullptr && std::any_of(section->keys.begin(), section->keys.end(),
-                                           [](const Key& key) { return key.name.ends_with("_initializer"); });
+  return section != nullptr && std::any_of(section->keys.begin(), section->keys.end(), [](const Key& key) {
+           return key.name.ends_with("_initializer") || key.name == "init_values";  // of layer_scale
+         });
 }
 
 // Whether the layer reads a list of layers.

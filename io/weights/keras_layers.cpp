@@ -49,7 +49,7 @@ constexpr ClassWeights classes[] = {
     {"LayerNormalization", affine_weights},
     {"RMSNormalization", {"scale"}},
     {"GroupNormalization", affine_weights},
-    {"LayerScale", {"depthwise_kernel"}},
+    {"LayerScale", {"gamma"}},
 };
 
 // Classes without weights that may be in an imported network.

@@ -16,6 +16,7 @@ try:
     import keras
     import numpy as np
     from keras import layers
+    from keras.src.applications.convnext import LayerScale
 except ImportError as error:
     print(f"not installed: {error.name}")
     sys.exit(77)
@@ -57,7 +58,7 @@ compare("images", [
     {"depthwise_conv2d": {"name": "dw", "kernel_size": 3, "depth_multiplier": 2}},
     {"prelu": {"name": "slope", "shared_axes": [1, 2]}},
     {"separable_conv2d": {"name": "sep", "filters": 4, "kernel_size": 2}},
-    {"group_normalization": {"name": "gn", "groups": 2}},
+    {"group_normalization": {"name": "gn", "groups": 2}}, {"layer_scale": {"name": "ls", "init_values": 0.8}},
     {"conv2d_transpose": {"name": "up", "filters": 3, "kernel_size": 2, "strides": 2}},
     "flatten", {"layer_normalization": {"name": "ln"}}, {"dense": {"name": "d", "units": 3}}],
     random.normal(size=(6, 9, 8, 4)).astype(np.float32),
@@ -65,7 +66,7 @@ compare("images", [
         layers.Input((9, 8, 4)), layers.Conv2D(6, 3, groups=2, activation="relu", name="c"),
         layers.BatchNormalization(name="bn"), layers.DepthwiseConv2D(3, depth_multiplier=2, name="dw"),
         layers.PReLU(shared_axes=[1, 2], name="slope"), layers.SeparableConv2D(4, 2, name="sep"),
-        layers.GroupNormalization(2, name="gn"), layers.Conv2DTranspose(3, 2, strides=2, name="up"), layers.Flatten(),
+        layers.GroupNormalization(2, name="gn"), LayerScale(0.8, 4, name="ls"), layers.Conv2DTranspose(3, 2, strides=2, name="up"), layers.Flatten(),
         layers.LayerNormalization(name="ln"), layers.Dense(3, name="d")]))
 
 compare("sequences", [
