@@ -24,6 +24,7 @@ Section group_query_attention();
 Section gru();
 Section layer_normalization();
 Section lstm();
+Section masking();
 Section max_pooling1d();
 Section maximum();
 Section minimum();
