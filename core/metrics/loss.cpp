@@ -36,7 +36,7 @@ struct LossRuleOptions final : LossOptions, Rule {
           "ignore_index", &LossOptions::ignore_index,
           "A class whose targets count neither in the loss nor in metrics, for example that of padding: "
           "PyTorch's ignore_index, Keras' ignore_class.",
-          between(-2147483648.0, 2147483647.0));
+          between(0, 2147483646));
     }
     Rule::options([&](const char* name, auto member, const char* meaning, const Range& range) {
       std::move(keys).key(name, member, meaning, range);

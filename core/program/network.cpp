@@ -32,6 +32,13 @@ void match_output(const ProgramSpec& spec, const ProgramSpec::Output& output, co
   if (reader.count() == before) match_weights(resolved.loss, shape, spec.weight, reader);
   resolved.metrics = resolve_metrics(output.metrics, resolved.loss, shape, reader);
   if (reader.count() != before) return;
+  if (resolved.loss.ignore_index && *resolved.loss.ignore_index >= shape.back()) {
+    reader.error(resolved.loss.location, format("ignore_index {} is none of the {} classes of the network's output",
+                                                *resolved.loss.ignore_index, shape.back()));
+  }
+  if (resolved.loss.ignore_index && resolved.target_encoding != TargetEncoding::class_number) {
+    reader.error(resolved.loss.location, "ignore_index needs class numbers as targets, but training mixes samples");
+  }
   if (resolved.masks()) return;  // each position has its own weight and counts by itself
   resolved.rows_each = rows_per_weight(shape, spec.weight.with_front(shape[0]));
   resolved.rows_counted = spec.divides_by_weight() ? resolved.rows_each : shape.rows() / shape[0];
