@@ -102,6 +102,7 @@ def check_branches(folder, name, model, shape, tokens=0):
 
 
 LANGUAGE_MODELS = {
+    "bert": {"vocabulary": 11, "positions": 9, "layers": 2, "heads": 2, "head_size": 4, "width": 8, "mlp": 32, "dropout": 0},
     "gpt2": {"vocabulary": 11, "positions": 9, "layers": 2, "heads": 2, "head_size": 4, "width": 8, "mlp": 32, "dropout": 0},
     "llama": {"vocabulary": 11, "layers": 2, "heads": 4, "key_heads": 2, "head_size": 4, "width": 8, "mlp": 24}}
 
@@ -110,8 +111,10 @@ OTHER_SIZES = {"vit_b16": {"layers": 2}, "vit_s16": {"layers": 3}, "mlp_mixer": 
 
 
 def check_language_model(folder, preset):
-    """Compares a small network of the preset on tokens, with a target for each position."""
+    """Compares a small network of the preset on tokens, with a target for each position or, for BERT, for each sample."""
     x, y = random.integers(0, 11, (2, 8, 9))
+    if preset == "bert":
+        x[:, 0], y = 1 + np.arange(8), random.integers(0, 2, 8)  # token 0 is padding
     train(folder, {"preset": preset, "with": LANGUAGE_MODELS[preset]}, x, y, "sparse_categorical_crossentropy")
     compare(folder, preset, x[:SAMPLES], inputs=x[:SAMPLES].astype(np.int32))
 
