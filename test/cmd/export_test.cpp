@@ -133,4 +133,13 @@ TEST_CASE("export refuses what it cannot do, and leaves no file") {
   refuses({"runs/net", "--format", "onnx"}, 2, "holds no c/");
 }
 
+TEST_CASE("export refuses networks that transformers does not have") {
+  const Folder folder;
+  train(folder);
+  const Finished run = exported(folder, {"runs/net", "--format", "huggingface"});
+  CHECK(run.code == 2);
+  CHECK(contains(run.errors, "transformers has no network with the layers of this one"));
+  CHECK(!std::filesystem::exists(folder / "net-huggingface"));
+}
+
 }  // namespace trainctl::test::export_test

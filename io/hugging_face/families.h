@@ -1,0 +1,11 @@
+// The families of networks, one function and one file for each of them.
+#pragma once
+
+#include "io/hugging_face/network.h"
+
+namespace trainctl {
+
+HuggingFaceFamily gpt2_family();   // GPT-2
+HuggingFaceFamily llama_family();  // Llama, Mistral and Qwen 3
+
+}  // namespace trainctl

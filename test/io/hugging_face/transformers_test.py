@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+"""Compares networks with those of Hugging Face's library transformers, both ways: transformers_test.py TRAINCTL.
+
+Random networks of transformers are imported, and then `trainctl predict` must return their logits. They are trained for
+some steps and exported, and then transformers must read the folder without missing or unexpected tensors and return the
+logits of `trainctl predict`. Exits with code 77 (skipped) if the Python packages torch and transformers are not
+installed."""
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+try:
+    import numpy as np
+    import tokenizers
+    import torch
+    import transformers
+    import yaml
+except ImportError as error:
+    print(f"not installed: {error.name}")
+    sys.exit(77)
+
+transformers.logging.set_verbosity_error()
+transformers.utils.logging.disable_progress_bar()
+torch.manual_seed(11)
+torch.set_num_threads(1)
+TRAINCTL = str(pathlib.Path(sys.argv[1]).resolve())
+VOCABULARY, POSITIONS = 61, 20
+random = np.random.default_rng(5)
+decoder = dict(vocab_size=VOCABULARY, hidden_size=24, intermediate_size=40, num_hidden_layers=2, num_attention_heads=4,
+               num_key_value_heads=2, max_position_embeddings=64, initializer_range=0.3)
+llama3 = dict(rope_type="llama3", factor=4.0, low_freq_factor=1.0, high_freq_factor=4.0,
+              original_max_position_embeddings=12, rope_theta=50.0)
+CASES = {
+    "gpt2": transformers.GPT2Config(vocab_size=VOCABULARY, n_positions=32, n_embd=24, n_layer=2, n_head=3,
+                                    initializer_range=0.3, layer_norm_epsilon=1e-3, resid_pdrop=0.0, embd_pdrop=0.0,
+                                    attn_pdrop=0.0),
+    "gpt2-inner": transformers.GPT2Config(vocab_size=VOCABULARY, n_positions=20, n_embd=16, n_layer=1, n_head=2,
+                                          n_inner=20, initializer_range=0.3),
+    "smollm2": transformers.LlamaConfig(**decoder, tie_word_embeddings=True, rms_norm_eps=1e-5),
+    "llama3": transformers.LlamaConfig(**decoder, tie_word_embeddings=False, head_dim=8, rope_parameters=llama3),
+    "linear": transformers.LlamaConfig(**decoder, tie_word_embeddings=False,
+                                       rope_parameters=dict(rope_type="linear", factor=2.0, rope_theta=1e3)),
+    "qwen3": transformers.Qwen3Config(**decoder, head_dim=8, tie_word_embeddings=True, rms_norm_eps=1e-4),
+    "qwen3-window": transformers.Qwen3Config(**decoder, head_dim=8, use_sliding_window=True, sliding_window=4,
+                                             max_window_layers=0),
+    "mistral": transformers.MistralConfig(**decoder, head_dim=6, sliding_window=5),
+    "mistral-full": transformers.MistralConfig(**decoder, sliding_window=None),
+}
+
+
+def trainctl(folder, *arguments):
+    done = subprocess.run([TRAINCTL, *arguments], cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, (arguments, done.stderr[-3000:])
+    return done.stdout
+
+
+def logits(model, tokens):
+    model.eval()
+    with torch.no_grad():
+        return model(input_ids=torch.tensor(tokens, dtype=torch.int64)).logits.float().numpy()
+
+
+def shake(model):
+    """Random values for the parameters that transformers initializes with zeros and ones."""
+    for parameter in model.parameters():
+        if parameter.dim() == 1:
+            parameter.data += 0.3 * torch.randn_like(parameter)
+
+
+def run(folder, name, learning_rate, further=()):
+    """Trains with the mean squared error, since predictions are then the logits themselves."""
+    # The imported config is for text; this test reads arrays of tokens instead.
+    model = yaml.safe_load((folder / "configs" / f"{name}.yaml").read_text())["model"]
+    model["weights"] = "configs/" + model["weights"]
+    config = {"data": {"dataset": "npy", "x": "x.npy", "y": "y.npy"}, "model": model,
+              "train": {"batch_size": 4, "max_steps": 2, "loss": "mean_squared_error",
+                        "optimizer": {"name": "sgd", "learning_rate": learning_rate}}}
+    (folder / "net.yaml").write_text(yaml.safe_dump(config))
+    trainctl(folder, "run", "net.yaml", "--ranks", "1", "--quiet", *further)
+
+
+def far(found, expected):
+    assert found.shape == expected.shape, (found.shape, expected.shape)
+    return np.abs(found - expected).max()
+
+
+def compare(name, config, dtype=torch.float32, shard=None, base_only=False):
+    with tempfile.TemporaryDirectory() as path:
+        folder = pathlib.Path(path)
+        model = transformers.AutoModelForCausalLM.from_config(config)
+        shake(model)
+        model = model.to(dtype)
+        saved = model.base_model if base_only else model
+        saved.save_pretrained(folder / "original", **({"max_shard_size": shard} if shard else {}))
+        if dtype != torch.float32:  # Module.float() would leave the frequencies rounded
+            model = type(model).from_pretrained(folder / "original", dtype=torch.float32)
+        tokens = random.integers(0, VOCABULARY, (4, POSITIONS)).astype(np.int32)
+        np.save(folder / "x.npy", tokens)
+        np.save(folder / "y.npy", random.normal(size=(4, POSITIONS, VOCABULARY)).astype(np.float32))
+        trainctl(folder, "import", "original", "-o", "configs")
+        run(folder, "original", 0.0)
+        trainctl(folder, "predict", "runs/net", "x.npy", "-o", "before.npy")
+        expected = logits(model, tokens)
+        assert np.abs(expected).max() > 0.3
+        imported = far(np.load(folder / "before.npy"), expected) / max(1, np.abs(expected).max())
+
+        run(folder, "original", 0.05, ["--run-dir", "runs/trained"])
+        trainctl(folder, "predict", "runs/trained/checkpoints/last", "x.npy", "-o", "after.npy")
+        after = np.load(folder / "after.npy")
+        assert far(after, expected) > 1e-3, "training changed nothing"
+        trainctl(folder, "export", "runs/trained/checkpoints/last", "--format", "huggingface", "-o", "exported")
+        again, info = transformers.AutoModelForCausalLM.from_pretrained(folder / "exported", output_loading_info=True)
+        assert not any(info[key] for key in ("missing_keys", "unexpected_keys", "mismatched_keys")), (name, info)
+        # Mistral without a window is exported as Llama, which computes the same.
+        assert type(again) is type(model) or name == "mistral-full", (type(again), type(model))
+        exported = far(after, logits(again, tokens)) / max(1, np.abs(after).max())
+        print(f"{name:<16} imported {imported:.1e}  exported {exported:.1e}")
+        assert imported < 1e-4 and exported < 1e-4, name
+
+
+def fine_tune():
+    """Text: the config of an imported folder with a tokenizer trains, and the exported folder has the same tokenizer."""
+    with tempfile.TemporaryDirectory() as path:
+        folder = pathlib.Path(path)
+        text = "To be, or not to be, that is the question: whether 'tis nobler in the mind to suffer. " * 30
+        (folder / "text.txt").write_text(text)
+        bpe = tokenizers.ByteLevelBPETokenizer()
+        bpe.train_from_iterator([text], vocab_size=300, special_tokens=["<|endoftext|>"])
+        tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=bpe._tokenizer, eos_token="<|endoftext|>")
+        tokenizer.save_pretrained(folder / "models" / "story")
+        config = transformers.LlamaConfig(**{**decoder, "vocab_size": 300}, tie_word_embeddings=True)
+        transformers.LlamaForCausalLM(config).save_pretrained(folder / "models" / "story")
+        trainctl(folder, "import", "models/story", "-o", "configs")
+        (folder / "net.yaml").write_text(yaml.safe_dump({
+            "include": "configs/story.yaml", "data": {"path": "text.txt", "positions": 16},
+            "train": {"batch_size": 4, "max_steps": 3, "optimizer": {"name": "adamw", "learning_rate": 0.001}}}))
+        trainctl(folder, "run", "net.yaml", "--ranks", "1", "--quiet")
+        told = trainctl(folder, "export", "runs/net", "--format", "huggingface", "--dtype", "bfloat16")
+        assert "net-huggingface" in told, told
+        exported = folder / "net-huggingface"
+        again = transformers.AutoTokenizer.from_pretrained(exported)
+        assert again(text)["input_ids"] == tokenizer(text)["input_ids"]
+        model = transformers.AutoModelForCausalLM.from_pretrained(exported)
+        assert model.dtype == torch.bfloat16 and model.config.eos_token_id == tokenizer.eos_token_id
+        assert model.generation_config.eos_token_id == tokenizer.eos_token_id
+        done = subprocess.run([TRAINCTL, "export", "runs/net", "--format", "huggingface"], cwd=folder,
+                              capture_output=True, text=True)
+        assert done.returncode == 2 and "--force" in done.stderr, done.stderr
+        trainctl(folder, "export", "runs/net", "--format", "huggingface", "--force")
+        assert transformers.AutoModelForCausalLM.from_pretrained(exported).dtype == torch.float32
+        print("text             imported, trained, exported with its tokenizer")
+
+
+for name, config in CASES.items():
+    compare(name, config)
+compare("bfloat16", CASES["llama3"], torch.bfloat16)
+compare("float16", CASES["gpt2"], torch.float16)
+compare("shards", CASES["qwen3"], shard="8KB")
+compare("without a head", CASES["gpt2"], base_only=True)
+fine_tune()
