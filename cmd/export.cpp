@@ -76,7 +76,7 @@ int run_export(const ExportOptions& options) {
   const ExportFormat& chosen = *std::find_if(formats.begin(), formats.end(),
                                              [&](const ExportFormat& format) { return format.name == options.format; });
   if (options.preprocess && !chosen.network) {
-    throw Error(ErrorKind::config, "--preprocess adds to a network, and this format stores weights alone",
+    throw Error(ErrorKind::config, "--preprocess adds the transforms to the network, and this format cannot hold them",
                 "leave it out, or use --format onnx");
   }
   const bool rounds = options.dtype == "bfloat16";
