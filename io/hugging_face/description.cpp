@@ -15,10 +15,11 @@
 namespace trainctl {
 namespace {
 
-constexpr const char* presets_only = "--format huggingface writes networks of the presets gpt2 and llama";
+constexpr const char* presets_only = "--format huggingface writes networks of the presets gpt2, llama and vit_b16";
 
-Graph training_graph(const ModelOptions& model, const std::vector<ModelInput>& inputs, Reader& reader) {
-  Graph graph = build_model(model, {.inputs = inputs, .training = true}, reader).graph;
+Graph graph_of(const ModelOptions& model, const std::vector<ModelInput>& inputs, bool training) {
+  Reader reader;
+  Graph graph = build_model(model, {.inputs = inputs, .training = training}, reader).graph;
   reader.throw_if_failed();
   return graph;
 }
@@ -61,13 +62,12 @@ ModelOptions preset_model(const HuggingFaceNetwork& network) {
 }
 
 HuggingFaceDescription describe_for_hugging_face(const ModelOptions& model, const std::vector<ModelInput>& inputs) {
-  Reader reader;
-  const Graph graph = training_graph(model, inputs, reader);
+  const Graph training = graph_of(model, inputs, true), graph = graph_of(model, inputs, false);
   for (const HuggingFaceFamily& family : hugging_face_families()) {
-    std::optional<Json> config = family.describe(graph);
+    std::optional<Json> config = family.describe(training);
     if (!config) continue;
     HuggingFaceNetwork network = read_hugging_face_config(*config, "config.json");
-    const Graph preset = training_graph(preset_model(network), inputs, reader);
+    const Graph preset = graph_of(preset_model(network), inputs, false);
     const std::string difference = first_difference(graph, preset, network.preset);
     if (!difference.empty()) {
       throw Error(ErrorKind::config, "transformers has no network that computes the same as this one: " + difference,

@@ -7,5 +7,6 @@ namespace trainctl {
 
 HuggingFaceFamily gpt2_family();   // GPT-2
 HuggingFaceFamily llama_family();  // Llama, Mistral and Qwen 3
+HuggingFaceFamily vit_family();    // vision transformers, and DeiT without the token of distillation
 
 }  // namespace trainctl

@@ -18,8 +18,9 @@ struct Gpt2 {
 
 std::vector<TensorRule> tensors_of(const Gpt2& size) {
   const std::int64_t width = size.width;
-  std::vector<TensorRule> rules{{"transformer.wte.weight", {size.vocabulary, width}, false, {"wte/embeddings"}},
-                                {"transformer.wpe.weight", {size.positions, width}, false, {"wpe/embeddings"}}};
+  std::vector<TensorRule> rules{
+      {"transformer.wte.weight", {size.vocabulary, width}, StoredLayout::same, {"wte/embeddings"}},
+      {"transformer.wpe.weight", {size.positions, width}, StoredLayout::same, {"wpe/embeddings"}}};
   for (std::int64_t n = 0; n < size.layers; ++n) {
     const std::string from = format("transformer.h.{}.", n), attention = format("h/{}/attention/", n),
                       mlp = format("h/{}/mlp/", n), projection = attention + "attn/";
@@ -30,12 +31,12 @@ std::vector<TensorRule> tensors_of(const Gpt2& size) {
         kernels.push_back(layer + "/kernel");
         biases.push_back(layer + "/bias");
       }
-      rules.push_back({from + stored + ".weight", {inputs, outputs}, false, std::move(kernels)});
-      rules.push_back({from + stored + ".bias", {outputs}, false, std::move(biases)});
+      rules.push_back({from + stored + ".weight", {inputs, outputs}, StoredLayout::same, std::move(kernels)});
+      rules.push_back({from + stored + ".bias", {outputs}, StoredLayout::same, std::move(biases)});
     };
     const auto norm = [&](const std::string& stored, const std::string& layer) {
-      rules.push_back({from + stored + ".weight", {width}, false, {layer + "/gamma"}});
-      rules.push_back({from + stored + ".bias", {width}, false, {layer + "/beta"}});
+      rules.push_back({from + stored + ".weight", {width}, StoredLayout::same, {layer + "/gamma"}});
+      rules.push_back({from + stored + ".bias", {width}, StoredLayout::same, {layer + "/beta"}});
     };
     norm("ln_1", attention + "ln_1");
     dense("attn.c_attn", width, 3 * width, {projection + "query", projection + "key", projection + "value"});
@@ -44,8 +45,8 @@ std::vector<TensorRule> tensors_of(const Gpt2& size) {
     dense("mlp.c_fc", width, size.mlp, {mlp + "c_fc"});
     dense("mlp.c_proj", size.mlp, width, {mlp + "c_proj"});
   }
-  rules.push_back({"transformer.ln_f.weight", {width}, false, {"ln_f/gamma"}});
-  rules.push_back({"transformer.ln_f.bias", {width}, false, {"ln_f/beta"}});
+  rules.push_back({"transformer.ln_f.weight", {width}, StoredLayout::same, {"ln_f/gamma"}});
+  rules.push_back({"transformer.ln_f.bias", {width}, StoredLayout::same, {"ln_f/beta"}});
   return rules;
 }
 
@@ -91,7 +92,7 @@ HuggingFaceNetwork read_gpt2(const std::string&, ConfigJson& config) {
   return {.model_type = {},
           .preset = "gpt2",
           .with = std::move(with),
-          .positions = size.positions,
+          .sample = {size.positions},
           .tensors = tensors_of(size),
           .prefix = "transformer.",
           .buffers = {"*h.*.attn.bias", "*h.*.attn.masked_bias"},

@@ -24,16 +24,16 @@ struct Llama {
 std::vector<TensorRule> tensors_of(const Llama& size) {
   const std::int64_t width = size.width, queries = size.heads * size.head_size, keys = size.key_heads * size.head_size;
   std::vector<TensorRule> rules{
-      {"model.embed_tokens.weight", {size.vocabulary, width}, false, {"embed_tokens/embeddings"}}};
+      {"model.embed_tokens.weight", {size.vocabulary, width}, StoredLayout::same, {"embed_tokens/embeddings"}}};
   for (std::int64_t n = 0; n < size.layers; ++n) {
     const std::string from = format("model.layers.{}.", n), attention = format("layers/{}/attention/", n),
                       mlp = format("layers/{}/mlp/", n);
     const auto kernel = [&](const std::string& stored, std::int64_t outputs, std::int64_t inputs,
                             const std::string& layer) {
-      rules.push_back({from + stored + ".weight", {outputs, inputs}, true, {layer + "/kernel"}});
+      rules.push_back({from + stored + ".weight", {outputs, inputs}, StoredLayout::transposed, {layer + "/kernel"}});
     };
     const auto scale = [&](const std::string& stored, std::int64_t values, const std::string& parameter) {
-      rules.push_back({from + stored + ".weight", {values}, false, {parameter}});
+      rules.push_back({from + stored + ".weight", {values}, StoredLayout::same, {parameter}});
     };
     scale("input_layernorm", width, attention + "input_layernorm/scale");
     kernel("self_attn.q_proj", queries, width, attention + "self_attn/query");
@@ -49,9 +49,10 @@ std::vector<TensorRule> tensors_of(const Llama& size) {
     kernel("mlp.up_proj", size.mlp, width, mlp + "up_proj");
     kernel("mlp.down_proj", width, size.mlp, mlp + "down_proj");
   }
-  rules.push_back({"model.norm.weight", {width}, false, {"norm/scale"}});
+  rules.push_back({"model.norm.weight", {width}, StoredLayout::same, {"norm/scale"}});
   if (!size.tied) {
-    rules.push_back({"lm_head.weight", {size.vocabulary, width}, true, {"embed_tokens/reverse_embeddings"}});
+    rules.push_back(
+        {"lm_head.weight", {size.vocabulary, width}, StoredLayout::transposed, {"embed_tokens/reverse_embeddings"}});
   }
   return rules;
 }
@@ -160,7 +161,7 @@ HuggingFaceNetwork read_llama(const std::string& model_type, ConfigJson& config)
   HuggingFaceNetwork network{.model_type = {},
                              .preset = "llama",
                              .with = std::move(with),
-                             .positions = positions,
+                             .sample = {positions},
                              .tensors = tensors_of(size),
                              .prefix = "model.",
                              .buffers = {"*rotary_emb.inv_freq"}};

@@ -50,15 +50,8 @@ void ignore_common(ConfigJson& config) {
 
 }  // namespace
 
-Shape TensorRule::part_shape() const {
-  std::vector<std::int64_t> sizes = shape.sizes();
-  if (transposed) std::reverse(sizes.begin(), sizes.end());
-  sizes.back() /= static_cast<std::int64_t>(parts.size());
-  return Shape(std::move(sizes));
-}
-
 const std::vector<HuggingFaceFamily>& hugging_face_families() {
-  static const std::vector<HuggingFaceFamily> families{gpt2_family(), llama_family()};
+  static const std::vector<HuggingFaceFamily> families{gpt2_family(), llama_family(), vit_family()};
   return families;
 }
 
@@ -90,16 +83,6 @@ HuggingFaceNetwork read_hugging_face_config(const Json& json, const std::string&
 HuggingFaceNetwork read_hugging_face_config(const std::string& folder) {
   const std::string path = folder + "/config.json";
   return read_hugging_face_config(read_json_object(path, largest_config), path);
-}
-
-void transpose(std::int64_t rows, std::int64_t columns, const float* from, float* to) {
-  constexpr std::int64_t block = 16;  // number of rows in one pass, so that whole cache lines are written
-  for (std::int64_t first = 0; first < rows; first += block) {
-    const std::int64_t end = std::min(rows, first + block);
-    for (std::int64_t c = 0; c < columns; ++c) {
-      for (std::int64_t r = first; r < end; ++r) to[c * rows + r] = from[r * columns + c];
-    }
-  }
 }
 
 }  // namespace trainctl

@@ -11,29 +11,20 @@
 #include "core/base/document.h"
 #include "core/base/json_fwd.h"
 #include "core/tensor/shape.h"
+#include "io/hugging_face/tensor_rule.h"
 
 namespace trainctl {
 
 class ConfigJson;
 struct Graph;
 
-// A tensor of a folder, and the tensors of the preset's network that it holds.
-struct TensorRule {
-  std::string stored;              // its name in the folder: "model.layers.0.mlp.up_proj.weight"
-  Shape shape;                     // its shape in the folder
-  bool transposed = false;         // whether a matrix is stored as (outputs, inputs), and is (inputs, outputs) here
-  std::vector<std::string> parts;  // names in the network; several have equal shares of the columns, in this order
-
-  // The shape of a part in the network.
-  Shape part_shape() const;
-};
-
 // What a config.json describes.
 struct HuggingFaceNetwork {
-  std::string model_type;           // "llama"
-  std::string preset;               // the preset that computes the same
-  Node with;                        // the preset's parameters
-  std::int64_t positions = 0;       // the largest number of positions
+  std::string model_type;  // "llama"
+  std::string preset;      // the preset that computes the same
+  Node with;               // the preset's parameters
+  // The shape of a sample: the largest number of positions of a text, or [height, width, channels] of images.
+  Shape sample;
   std::vector<TensorRule> tensors;  // all tensors
   std::string prefix;               // "model.": names begin with it, except if the network was saved without its head
   std::vector<std::string> buffers = {};  // patterns of the names of tensors that older versions saved but do not read
@@ -57,8 +48,5 @@ const std::vector<HuggingFaceFamily>& hugging_face_families();
 HuggingFaceNetwork read_hugging_face_config(const Json& config, const std::string& path);
 // Reads the config.json of a folder. Throws also Error{data} if the file cannot be read.
 HuggingFaceNetwork read_hugging_face_config(const std::string& folder);
-
-// Writes the matrix `from` [rows, columns] to `to` as [columns, rows].
-void transpose(std::int64_t rows, std::int64_t columns, const float* from, float* to);
 
 }  // namespace trainctl

@@ -14,7 +14,7 @@
 #include "core/exec/interfaces/snapshot.h"
 #include "io/checkpoint/safetensors.h"
 #include "io/datasets/arrays/float32.h"
-#include "io/hugging_face/network.h"
+#include "io/hugging_face/tensor_rule.h"
 
 namespace trainctl {
 namespace {
@@ -28,20 +28,10 @@ struct Converted {
 };
 
 Converted convert(const TensorRule& rule, const Weights& weights, DType dtype) {
-  const Shape part = rule.part_shape();
-  const std::int64_t columns = part.back(), rows = part.count() / columns,
-                     count = static_cast<std::int64_t>(rule.parts.size());
+  std::vector<const float*> parts;
+  for (const std::string& part : rule.parts) parts.push_back(weights.at(part)->view.as<const float>());
   Converted tensor{std::vector<float>(static_cast<std::size_t>(rule.shape.count())), {}};
-  for (std::int64_t p = 0; p < count; ++p) {
-    const auto* from = weights.at(rule.parts[static_cast<std::size_t>(p)])->view.as<const float>();
-    if (rule.transposed) {
-      transpose(rows, columns, from, tensor.values.data());
-      continue;
-    }
-    for (std::int64_t row = 0; row < rows; ++row) {
-      std::copy_n(from + row * columns, columns, tensor.values.data() + (row * count + p) * columns);
-    }
-  }
+  rule.to_stored(parts, tensor.values.data());
   if (dtype == DType::bfloat16) {
     tensor.rounded.resize(tensor.values.size());
     std::transform(tensor.values.begin(), tensor.values.end(), tensor.rounded.begin(), to_bfloat16);

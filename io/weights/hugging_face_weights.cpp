@@ -42,29 +42,20 @@ class HuggingFaceWeights final : public WeightsFile {
   void read(std::size_t tensor, float* to) const override {
     const auto [rule, part] = parts_[tensor];
     if (rule == nullptr) return folder_.read(tensors_[tensor].name, to);
-    const Shape& shape = tensors_[tensor].shape;
-    const std::int64_t columns = shape.back(), rows = shape.count() / columns;
-    if (!rule->transposed && rule->parts.size() == 1) {
+    if (rule->layout == StoredLayout::same && rule->parts.size() == 1) {
       folder_.read(rule->stored, to);
     } else {
       std::vector<float> stored(static_cast<std::size_t>(rule->shape.count()));
       folder_.read(rule->stored, stored.data());
-      if (rule->transposed) {
-        transpose(columns, rows, stored.data(), to);
-      } else {
-        const std::int64_t all = rule->shape.back();
-        for (std::int64_t row = 0; row < rows; ++row) {
-          std::copy_n(stored.data() + row * all + part * columns, columns, to + row * columns);
-        }
-      }
+      rule->to_network(part, stored.data(), to);
     }
-    if (copy_ && copy_->second == rule->stored) check_copy(shape.count(), to);
+    if (copy_ && copy_->second == rule->stored) check_copy(rule->shape.count(), to);
   }
 
  private:
   struct Part {
     const TensorRule* rule;  // null if the tensor belongs to no tensor of the network
-    std::int64_t number;
+    std::size_t number;
   };
 
   // The name in this folder: without the prefix if the network was saved without its head.
@@ -93,7 +84,7 @@ class HuggingFaceWeights final : public WeightsFile {
       std::string name = rule.stored;
       if (count > 1) name += format("[columns {} to {}]", part * shape.back(), (part + 1) * shape.back() - 1);
       tensors_.push_back({name, shape, {rule.parts[static_cast<std::size_t>(part)]}});
-      parts_.push_back({&rule, part});
+      parts_.push_back({&rule, static_cast<std::size_t>(part)});
     }
   }
 

@@ -50,6 +50,17 @@ void copy_tokenizer(const TextTokenizer& tokenizer, const std::string& folder) {
   }
 }
 
+// Puts the names of the classes into the config.json of a classifier, if the checkpoint has them.
+void name_classes(const SnapshotMetadata& metadata, Json& config) {
+  const std::vector<std::string> names = read_class_names(metadata);
+  if (!config.contains("id2label") || config["id2label"].size() != names.size()) return;
+  config["label2id"] = Json::object();
+  for (std::size_t k = 0; k < names.size(); ++k) {
+    config["id2label"][std::to_string(k)] = names[k];
+    config["label2id"][names[k]] = k;
+  }
+}
+
 Json id_of(const std::optional<TextTokenizer>& tokenizer) {
   if (!tokenizer) return nullptr;
   const std::optional<TokenId> end = end_token_of(*tokenizer, "auto");
@@ -73,11 +84,15 @@ ExportedFile write_hugging_face(const std::string& path, const ExportedRun& run)
                   "restore the config.yaml that it was trained with");
     }
   }
+  const bool is_language_model = description.network.sample.rank() == 1;
   const std::optional<TextTokenizer> tokenizer = tokenizer_of(run.spec);
   const Json end = id_of(tokenizer);
   Json& config = description.config;
-  config["bos_token_id"] = end;
-  config["eos_token_id"] = end;
+  if (is_language_model) {
+    config["bos_token_id"] = end;
+    config["eos_token_id"] = end;
+  }
+  name_classes(run.checkpoint.manifest.metadata, config);
   config["torch_dtype"] = name_of(run.dtype);
   create_folders(path);
   const std::int64_t bytes = write_hugging_face_weights(path, description.network.tensors, weights, run.dtype);

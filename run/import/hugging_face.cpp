@@ -30,12 +30,19 @@ std::string header(const std::string& folder, const std::vector<std::string>& no
   return text;
 }
 
+bool has_text(const HuggingFaceNetwork& network) { return network.sample.rank() == 1; }
+
+// The shape of a sample in the config: fewer positions than the network can have, since they need much memory.
+Shape sample_of(const HuggingFaceNetwork& network) {
+  return has_text(network) ? Shape{std::min(network.sample[0], most_positions)} : network.sample;
+}
+
 // Builds the network of the preset, and compares it with the folder's weights.
 void check_network(const std::string& folder, const HuggingFaceNetwork& network, HuggingFaceImport& result) {
   Reader reader;
-  ModelInput tokens{"", {std::min(network.positions, most_positions)}, {}};
-  tokens.format.dtype = DType::int32;
-  const BuiltModel built = build_model(preset_model(network), {.inputs = {tokens}, .training = false}, reader);
+  ModelInput input{"", sample_of(network), {}};
+  if (has_text(network)) input.format.dtype = DType::int32;
+  const BuiltModel built = build_model(preset_model(network), {.inputs = {input}, .training = false}, reader);
   reader.throw_if_failed();
   WeightsOptions weights;
   weights.file.value.text = folder;
@@ -43,6 +50,37 @@ void check_network(const std::string& folder, const HuggingFaceNetwork& network,
   check_weights(weights, built.graph);
   result.layers = built.layers.size();
   for (const LayerLine& line : built.layers) result.parameters += line.parameters;
+}
+
+// Adds the keys of `data` for texts.
+void add_text(const std::string& folder, const std::string& relative, const HuggingFaceNetwork& network, Node& data,
+              HuggingFaceImport& result) {
+  const std::int64_t positions = sample_of(network)[0];
+  append(data, "dataset", scalar_node("text"));
+  if (exists(folder + "/tokenizer.json") || exists(folder + "/tokenizer.model")) {
+    append(data, "tokenizer", scalar_node(relative, true));
+  } else {
+    result.notes.emplace_back("The folder has no tokenizer.json and no tokenizer.model: set `data.tokenizer`.");
+  }
+  append(data, "positions", number_node(positions));
+  if (positions < network.sample[0]) {
+    result.notes.push_back(format("Samples have {} positions here; the network was made for up to {}: see `positions`.",
+                                  positions, network.sample[0]));
+  }
+}
+
+// Adds the keys of `data` for images.
+void add_images(const std::string& folder, const HuggingFaceNetwork& network, Node& data, HuggingFaceImport& result) {
+  Node sizes = sequence_node(), resize = map_node(), transform = sequence_node();
+  for (const std::int64_t size : {network.sample[0], network.sample[1]}) sizes.items.push_back(number_node(size));
+  append(resize, "resize", std::move(sizes));
+  transform.items.push_back(std::move(resize));
+  append(data, "transform", std::move(transform));
+  if (exists(folder + "/preprocessor_config.json")) {
+    result.notes.emplace_back(
+        "preprocessor_config.json says how the network's images were scaled: add `normalize` with its image_mean and "
+        "image_std to `transform`.");
+  }
 }
 
 }  // namespace
@@ -55,17 +93,10 @@ HuggingFaceImport import_hugging_face(const std::string& folder, const std::stri
   result.preset = network.preset;
   check_network(folder, network, result);
   Node data = map_node(), model = map_node(), train = map_node(), document = map_node();
-  const std::int64_t positions = std::min(network.positions, most_positions);
-  append(data, "dataset", scalar_node("text"));
-  if (exists(folder + "/tokenizer.json") || exists(folder + "/tokenizer.model")) {
-    append(data, "tokenizer", scalar_node(relative, true));
+  if (has_text(network)) {
+    add_text(folder, relative, network, data, result);
   } else {
-    result.notes.emplace_back("The folder has no tokenizer.json and no tokenizer.model: set `data.tokenizer`.");
-  }
-  append(data, "positions", number_node(positions));
-  if (positions < network.positions) {
-    result.notes.push_back(format("Samples have {} positions here; the network was made for up to {}: see `positions`.",
-                                  positions, network.positions));
+    add_images(folder, network, data, result);
   }
   append(model, "preset", scalar_node(network.preset));
   append(model, "with", network.with);

@@ -124,7 +124,7 @@ TEST_CASE("export refuses what it cannot do, and leaves no file") {
   refuses({"runs/net"}, 2, "--format");
   refuses({"runs/net", "--format", "tflite"}, 2, "tflite");
   refuses({"runs/nothing", "--format", "onnx"}, 2, "is not a run directory");
-  refuses({"runs/net", "--format", "safetensors", "--preprocess"}, 2, "this format stores weights alone");
+  refuses({"runs/net", "--format", "safetensors", "--preprocess"}, 2, "this format cannot hold them");
   refuses({"runs/net", "--format", "keras-weights", "--dtype", "bfloat16"}, 2, "float32");
   refuses({"runs/net", "--format", "onnx", "-o", "missing/net.onnx"}, 6, "missing/net.onnx");
   std::string config = read_file(folder / "runs/net/config.yaml");

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes test/golden/hugging_face: small random networks as transformers saves them, with tokens and logits. Needs torch,
+"""Makes test/golden/hugging_face: small random networks as transformers saves them, with inputs and outputs. Needs torch,
 transformers and safetensors.
 
     python3 test/golden/hugging_face.py
@@ -26,20 +26,29 @@ CONFIGS = {  # configuration, largest shard, dtype of the file
                                        tie_word_embeddings=False), "1GB", torch.bfloat16),
     "qwen3": (transformers.Qwen3Config(**decoder, num_hidden_layers=2, tie_word_embeddings=True), "4KB", torch.float32),
     "mistral": (transformers.MistralConfig(**decoder, num_hidden_layers=1, sliding_window=3), "1GB", torch.float16),
+    "vit": (transformers.ViTConfig(hidden_size=8, num_hidden_layers=1, num_attention_heads=2, intermediate_size=12,
+                                   image_size=12, patch_size=4, num_channels=2, num_labels=3, initializer_range=0.4),
+            "1GB", torch.float32),
 }
 
 shutil.rmtree(golden, ignore_errors=True)
 for name, (config, shard, dtype) in CONFIGS.items():
-    network = transformers.AutoModelForCausalLM.from_config(config)
+    images = isinstance(config, transformers.ViTConfig)
+    kind = transformers.AutoModelForImageClassification if images else transformers.AutoModelForCausalLM
+    network = kind.from_config(config)
     for parameter in network.parameters():
         if parameter.dim() == 1:
             parameter.data += 0.3 * torch.randn_like(parameter)
     network.to(dtype).save_pretrained(golden / name, max_shard_size=shard)
-    (golden / name / "generation_config.json").unlink()
+    (golden / name / "generation_config.json").unlink(missing_ok=True)
     network = type(network).from_pretrained(golden / name, dtype=torch.float32).eval()
-    tokens = torch.randint(23, (3, 11))
+    # The logits for tokens, or the probabilities for images [samples, height, width, channels].
+    values = torch.randn(3, 12, 12, 2) if images else torch.randint(23, (3, 11))
     with torch.no_grad():
-        logits = network(input_ids=tokens).logits
-    save_file({"tokens": tokens.float(), "logits": logits}, golden / f"{name}.safetensors")
+        if images:
+            output = network(values.permute(0, 3, 1, 2)).logits.softmax(-1)
+        else:
+            output = network(input_ids=values).logits
+    save_file({"input": values.float(), "output": output}, golden / f"{name}.safetensors")
 for path in golden.rglob("*.*"):
     path.chmod(0o644)

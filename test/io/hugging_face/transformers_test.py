@@ -119,6 +119,48 @@ def compare(name, config, dtype=torch.float32, shard=None, base_only=False):
         assert imported < 1e-4 and exported < 1e-4, name
 
 
+def compare_vit():
+    """Images: the imported network has the probabilities of transformers, and a trained one is exported."""
+    with tempfile.TemporaryDirectory() as path:
+        folder = pathlib.Path(path)
+        config = transformers.ViTConfig(hidden_size=24, num_hidden_layers=2, num_attention_heads=3, intermediate_size=40,
+                                        image_size=24, patch_size=8, num_channels=2, num_labels=5, initializer_range=0.3,
+                                        layer_norm_eps=1e-5)
+        model = transformers.ViTForImageClassification(config)
+        shake(model)
+        model.save_pretrained(folder / "original")
+        images = random.normal(size=(4, 24, 24, 2)).astype(np.float32)
+        np.save(folder / "x.npy", images)
+        np.save(folder / "y.npy", random.integers(0, 5, 4))
+        trainctl(folder, "import", "original", "-o", "configs")
+
+        def probabilities(network):
+            network.eval()
+            with torch.no_grad():
+                return network(torch.tensor(images).permute(0, 3, 1, 2)).logits.softmax(-1).numpy()
+
+        def run(learning_rate, name):
+            (folder / f"{name}.yaml").write_text(yaml.safe_dump({
+                "include": "configs/original.yaml",
+                "data": {"dataset": "npy", "x": "x.npy", "y": "y.npy", "classes": 5, "transform": []},
+                "train": {"batch_size": 4, "max_steps": 2, "optimizer": {"name": "sgd", "learning_rate": learning_rate}}}))
+            trainctl(folder, "run", f"{name}.yaml", "--ranks", "1", "--quiet")
+            trainctl(folder, "predict", f"runs/{name}/checkpoints/last", "x.npy", "-o", f"{name}.npy")
+            return np.load(folder / f"{name}.npy")
+
+        expected = probabilities(model)
+        imported = far(run(0.0, "before"), expected)
+        after = run(0.05, "after")
+        assert far(after, expected) > 1e-3, "training changed nothing"
+        trainctl(folder, "export", "runs/after/checkpoints/last", "--format", "huggingface", "-o", "exported")
+        again, info = transformers.AutoModelForImageClassification.from_pretrained(folder / "exported",
+                                                                                 output_loading_info=True)
+        assert not any(info[key] for key in ("missing_keys", "unexpected_keys", "mismatched_keys")), info
+        exported = far(after, probabilities(again))
+        print(f"{'vit':<16} imported {imported:.1e}  exported {exported:.1e}")
+        assert imported < 1e-4 and exported < 1e-4
+
+
 def fine_tune():
     """Text: the config of an imported folder with a tokenizer trains, and the exported folder has the same tokenizer."""
     with tempfile.TemporaryDirectory() as path:
@@ -159,3 +201,4 @@ compare("float16", CASES["gpt2"], torch.float16)
 compare("shards", CASES["qwen3"], shard="8KB")
 compare("without a head", CASES["gpt2"], base_only=True)
 fine_tune()
+compare_vit()

@@ -46,8 +46,21 @@ std::string model_yaml(const std::string& folder, const std::string& further = "
                 folder, further);
 }
 
-LoadedWeights load_folder(const std::string& folder, const std::string& further = "") {
-  return load(model_yaml(folder, further), {11});
+// The shape of a sample in the golden files of a folder.
+Shape sample_of(const std::string& name) {
+  return Arrays(folders + name + ".safetensors").shape("input").without_front();
+}
+
+// The input of the network of a golden folder.
+ModelInput input_of(const std::string& name) {
+  ModelInput input{"", sample_of(name), {}};
+  if (input.sample.rank() == 1) input.format.dtype = DType::int32;
+  return input;
+}
+
+LoadedWeights load_folder(const std::string& folder, const std::string& further = "",
+                          const std::string& name = "gpt2") {
+  return load(model_yaml(folder, further), sample_of(name));
 }
 
 std::string error_of(const std::string& folder, ErrorKind expected) {
@@ -59,31 +72,29 @@ std::string error_of(const std::string& folder, ErrorKind expected) {
   return text;
 }
 
-// The logits of a folder's network for the tokens of the golden file `name`.
+// How far the outputs of a folder's network are from the golden values `name`.
 double difference(const std::string& folder, const std::string& name) {
   const Arrays values(folders + name + ".safetensors");
-  return relative_difference(
-      predict(model_yaml(folder), load_folder(folder), values.shape("tokens"), values.values("tokens")),
-      values.values("logits"));
+  const LoadedWeights weights = load_folder(folder, "", name);
+  return relative_difference(predict(model_yaml(folder), weights, values.shape("input"), values.values("input")),
+                             values.values("output"));
 }
 
 }  // namespace
 
-TEST_CASE("networks of Hugging Face folders have the logits of transformers") {
-  const std::string name = GENERATE("gpt2", "llama", "qwen3", "mistral");
+TEST_CASE("networks of Hugging Face folders have the outputs of transformers") {
+  const std::string name = GENERATE("gpt2", "llama", "qwen3", "mistral", "vit");
   CAPTURE(name);
   CHECK(difference(folders + name, name) < 1e-5);
 }
 
 TEST_CASE("exported folders hold the same tensors, whole or in shards") {
-  const std::string name = GENERATE("gpt2", "llama", "qwen3", "mistral");
+  const std::string name = GENERATE("gpt2", "llama", "qwen3", "mistral", "vit");
   const std::int64_t shard = GENERATE(std::int64_t{1} << 30, std::int64_t{2000});
   CAPTURE(name, shard);
-  const PretrainedNetwork network(model_yaml(folders + name), {11});
+  const PretrainedNetwork network(model_yaml(folders + name), sample_of(name));
   const LoadedWeights weights = network.load();
-  ModelInput tokens{"", {11}, {}};
-  tokens.format.dtype = DType::int32;
-  const HuggingFaceDescription described = describe_for_hugging_face(network.model, {tokens});
+  const HuggingFaceDescription described = describe_for_hugging_face(network.model, {input_of(name)});
   CHECK(described.network.model_type == name);
   const TemporaryFolder folder;
   const std::string path = folder / "written";
@@ -107,13 +118,11 @@ TEST_CASE("exported folders hold the same tensors, whole or in shards") {
 }
 
 TEST_CASE("a network that differs from the preset is not exported under its name") {
-  ModelInput tokens{"", {11}, {}};
-  tokens.format.dtype = DType::int32;
   const auto failure = [&](const std::string& yaml) {
     Reader reader;
     const ModelOptions model = testing::read_model(yaml, reader);
     reader.throw_if_failed();
-    return failure_of([&] { describe_for_hugging_face(model, {tokens}); });
+    return failure_of([&] { describe_for_hugging_face(model, {input_of("gpt2")}); });
   };
   const std::string sizes = "vocabulary: 23, layers: 1, width: 12, heads: 2, key_heads: 1, head_size: 6, mlp: 8";
   CHECK(failure("{preset: llama, with: {" + sizes + "}}") == "nothing was thrown");
@@ -244,6 +253,8 @@ TEST_CASE("keys of config.json that the preset cannot express are refused by nam
   CHECK(contains(error_with("gpt2", "n_layer", "two"), "'n_layer' must be a whole number from 1 to 2147483647, not"));
   CHECK(contains(error_with("gpt2", "n_head", 5), "'n_head' 5 does not divide 'n_embd' 12"));
   CHECK(contains(error_with("gpt2", "alibi", true), "'alibi' is a key that trainctl does not know"));
+  CHECK(contains(error_with("vit", "hidden_dropout_prob", 0.1), "'hidden_dropout_prob' is 0.1"));
+  CHECK(contains(error_with("vit", "patch_size", 5), "'patch_size' 5 does not divide 'image_size' 12"));
   CHECK(contains(error_with("llama", "attention_bias", true), "'attention_bias' is true"));
   CHECK(contains(error_with("llama", "quantization_config", {{"bits", 4}}), "'quantization_config' is a key"));
   CHECK(contains(error_with("llama", "hidden_size", nullptr), "'hidden_size' is missing"));
