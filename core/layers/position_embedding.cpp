@@ -22,14 +22,15 @@ bool fits(Layer& layer, const Feature& input, std::int64_t sequence_length) {
 }
 
 struct PositionEmbeddingOptions final : ChainedLayer {
-  std::int64_t sequence_length = 0;
+  Auto<std::int64_t> sequence_length;
   InitializerChoice initializer{"glorot_uniform"};
 
   MaskUse mask_use() const override { return MaskUse::keeps; }
 
   Feature expand(Layer& layer, const std::vector<Feature>& inputs) const override {
-    if (!is_sequence(layer, inputs[0]) || !fits(layer, inputs[0], sequence_length)) return {};
-    const Shape table{sequence_length, layer.shape(inputs[0]).back()};
+    if (!is_sequence(layer, inputs[0])) return {};
+    const Shape x = layer.shape(inputs[0]), table{sequence_length.or_else(x[0]), x[1]};
+    if (!fits(layer, inputs[0], table[0])) return {};
     const TensorId positions = layer.parameter("embeddings", table, make_initializer(initializer, table), true);
     const auto def = std::make_shared<PositionEmbedding>(false);
     return layer.output(layer.op(def, {inputs[0].tensor, positions})[0]);
@@ -70,7 +71,8 @@ Section position_embedding() {
   return layer_keys<O>("position_embedding",
                        "A learned vector for each position of a sequence (positions, channels), whatever its values "
                        "are. An `add` layer adds them to the sequence.")
-      .required("sequence_length", &O::sequence_length, "Number of vectors: the largest number of positions.",
+      .required("sequence_length", &O::sequence_length,
+                "Number of vectors: the largest number of positions; auto: the number of positions of the input.",
                 between(1, max_channels))
       .key("initializer", &O::initializer, "Initial values of the vectors.");
 }

@@ -8,6 +8,7 @@ namespace trainctl {
 // Sections of layers that have no header.
 Section average();
 Section average_pooling1d();
+Section class_token();
 Section conv1d();
 Section conv2d_transpose();
 Section cropping2d();
@@ -23,6 +24,7 @@ Section group_normalization();
 Section group_query_attention();
 Section gru();
 Section layer_normalization();
+Section layer_scale();
 Section lstm();
 Section masking();
 Section max_pooling1d();
@@ -43,6 +45,7 @@ Section separable_conv2d();
 Section simple_rnn();
 Section spatial_dropout();
 Section subtract();
+Section take_position();
 Section token_and_position_embedding();
 Section upsampling2d();
 Section zero_padding2d();

@@ -49,6 +49,13 @@ Axes axes_of(const WantedTensor& tensor) {
   return axes;
 }
 
+// The dimensions of a shape whose size is not 1.
+std::vector<std::int64_t> long_dimensions(const Shape& shape) {
+  std::vector<std::int64_t> sizes = shape.sizes();
+  std::erase(sizes, 1);
+  return sizes;
+}
+
 // Exchanges the first two gates of a gru in each row: PyTorch has the reset gate first, Keras the update gate.
 void order_gates(const WantedTensor& tensor, float* values) {
   if (tensor.gates != 3) return;
@@ -100,7 +107,11 @@ Shape stored_shape(const WantedTensor& tensor, WeightsLayout layout) {
   return Shape(std::move(sizes));
 }
 
-bool fits(const WantedTensor& tensor, const Shape& stored, WeightsLayout layout) {
+bool fits(const WantedTensor& tensor, Shape stored, WeightsLayout layout, const StoredPart& part) {
+  if (part.count > 1) {
+    if (stored.rank() == 0 || stored[0] % part.count != 0) return false;
+    stored[0] /= part.count;
+  }
   const Shape expected = stored_shape(tensor, layout);
   if (layout == WeightsLayout::keras && is_bias_row(tensor)) {  // (2, values) in Keras' gru
     const bool rows = stored == expected.with_front(2);
@@ -114,8 +125,10 @@ bool fits(const WantedTensor& tensor, const Shape& stored, WeightsLayout layout)
            saturated_multiply(stored[2], stored[3]) == expected[3];
   }
   if (layout != WeightsLayout::pytorch) return false;
-  if (tensor.leaf() == "alpha") return stored == Shape{tensor.shape.count()};  // [1, 1, channels]
-  if (expected.rank() != 2 || stored.rank() != 4 || !is_kernel(tensor)) return false;
+  // Modules have slopes [channels], class tokens [1, 1, channels], positions [1, positions, channels] and factors of
+  // channels [channels] or [channels, 1, 1].
+  if (!is_kernel(tensor)) return long_dimensions(stored) == long_dimensions(expected);
+  if (expected.rank() != 2 || stored.rank() != 4) return false;
   // The file may have a convolution with a window of the whole image instead of a dense layer.
   const Shape& image = tensor.image;
   if (image.rank() == 0) return stored == Shape{expected[0], expected[1], 1, 1};

@@ -33,9 +33,17 @@ std::vector<WantedTensor> wanted_tensors(const Graph& graph);
 // Returns the shape of the tensor in a file of this layout.
 Shape stored_shape(const WantedTensor& tensor, WeightsLayout layout);
 
+// One of several equal parts of a stored tensor along its first dimension. PyTorch stores the kernels of an attention's
+// queries, keys and values as the three parts of one tensor.
+struct StoredPart {
+  std::int64_t index = 0;
+  std::int64_t count = 1;  // number of parts; 1: the whole tensor
+};
+
 // Whether a stored tensor of this shape can hold the values: the shape is stored_shape(), or differs only in dimensions
-// that some layers merge or split.
-bool fits(const WantedTensor& tensor, const Shape& stored, WeightsLayout layout);
+// that some layers merge or split, or in dimensions of size 1. If the tensor is only a part of the stored tensor,
+// `part` says which one.
+bool fits(const WantedTensor& tensor, Shape stored, WeightsLayout layout, const StoredPart& part = {});
 
 // Writes the values in logical layout to `to`.
 void to_logical(const WantedTensor& tensor, WeightsLayout layout, const float* stored, float* to);

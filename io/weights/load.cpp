@@ -79,7 +79,8 @@ LoadedWeights load_weights(const WeightsOptions& options, const Graph& graph, st
       opened.file->read(pair.stored[k], addend.data());
       std::transform(stored.begin(), stored.end(), addend.begin(), stored.begin(), std::plus<>());
     }
-    to_logical(tensor, opened.match.layout, stored.data(), node.mapped());
+    const float* part = stored.data() + static_cast<std::int64_t>(count) / pair.part.count * pair.part.index;
+    to_logical(tensor, opened.match.layout, part, node.mapped());
   }
   for (const GraphParameter& parameter : graph.parameters) {
     const Tensor& tensor = graph.tensor(parameter.tensor);

@@ -11,6 +11,7 @@
 #include "core/base/format.h"
 #include "core/layers/model/weights_options.h"
 #include "io/weights/keras_structure.h"
+#include "io/weights/pytorch_names.h"
 
 namespace trainctl {
 namespace {
@@ -21,42 +22,6 @@ struct Convention {
   WeightsLayout layout = WeightsLayout::trainctl;
   std::vector<NameRule> rules = {};
 };
-
-// Returns PyTorch's name for a layer's tensor; nullptr if it has no such tensor.
-const char* pytorch_name(std::string_view leaf) {
-  static constexpr std::pair<std::string_view, const char*> names[] = {{"kernel", "weight"},
-                                                                       {"depthwise_kernel", "weight"},
-                                                                       {"gamma", "weight"},
-                                                                       {"scale", "weight"},
-                                                                       {"embeddings", "weight"},
-                                                                       {"alpha", "weight"},
-                                                                       {"bias", "bias"},
-                                                                       {"beta", "bias"},
-                                                                       {"moving_mean", "running_mean"},
-                                                                       {"moving_variance", "running_var"}};
-  const auto found = std::find_if(std::begin(names), std::end(names), [&](auto& name) { return name.first == leaf; });
-  return found == std::end(names) ? nullptr : found->second;
-}
-
-// Splits the name of a layer in a stack of recurrent layers, "rnn_l1" or "rnn_l1_reverse", into stack and layer:
-// PyTorch names its tensors "rnn.weight_ih_l1", ... A name without a number means the first layer.
-std::pair<std::string, std::string> stacked(const std::string& layer) {
-  std::string_view rest = layer;
-  if (rest.ends_with("_reverse")) rest.remove_suffix(std::string_view("_reverse").size());
-  const std::size_t digits = rest.find_last_not_of("0123456789") + 1;
-  const bool numbered = digits >= 2 && digits < rest.size() && rest.substr(digits - 2, 2) == "_l";
-  return numbered ? std::pair(layer.substr(0, digits - 2), layer.substr(digits - 2)) : std::pair(layer, "_l0");
-}
-
-// Returns PyTorch's name of a recurrent layer's tensor. PyTorch has two biases; the bias of our lstm is their sum.
-std::string recurrent_name(const std::string& layer, std::string_view leaf) {
-  const auto [stack, end] = stacked(layer);
-  const char* name = leaf == "kernel"             ? "weight_ih"
-                     : leaf == "recurrent_kernel" ? "weight_hh"
-                     : leaf == "bias"             ? "bias_ih"
-                                                  : "bias_hh";
-  return stack + "." + name + end;
-}
 
 // The order in which Keras numbers the tensors of a layer; the same order holds for all kinds of layers.
 constexpr std::string_view keras_order[] = {"depthwise_kernel",
@@ -113,7 +78,7 @@ class Matcher {
         skips |= is_skipped(stored_[number].name);
       }
       const auto other = std::find_if(source.tensors.begin(), source.tensors.end(), [&](std::size_t number) {
-        return !fits(tensor, stored_[number].shape, convention_.layout);
+        return !fits(tensor, stored_[number].shape, convention_.layout, source.part);
       });
       if (skips) {
         match.skipped.push_back(tensor.name);
@@ -123,7 +88,7 @@ class Matcher {
       } else if (other != source.tensors.end()) {
         report_shape(tensor, stored_[*other]);
       } else {
-        match.loaded.push_back({i, source.tensors});
+        match.loaded.push_back({i, source.tensors, source.part});
       }
     }
     report_further(missing, "of the network's tensors are missing, too");
@@ -179,10 +144,12 @@ class Matcher {
       case WeightsLayout::trainctl:
         return {tensor.name};
       case WeightsLayout::pytorch: {
-        std::replace(layer.begin(), layer.end(), '/', '.');
-        if (tensor.gates > 0) return {recurrent_name(layer, leaf)};
-        const char* name = pytorch_name(leaf);
-        return {layer + "." + (name != nullptr ? name : leaf.c_str())};
+        layer = module_of(layer);
+        if (tensor.gates > 0) return {pytorch_recurrent_name(layer, leaf)};
+        std::vector<std::string> names{layer + "." + pytorch_name(leaf)};
+        // A module may have the only tensor of a layer as a parameter of its own, such as a class token.
+        if (leaves_.at(tensor.layer()).size() == 1) names.push_back(layer);
+        return names;
       }
       case WeightsLayout::keras:
         break;
@@ -194,9 +161,19 @@ class Matcher {
     if (leaf == "depthwise_kernel") names.push_back(layer + "/kernel");
     return names;
   }
-  std::optional<std::size_t> find(const WantedTensor& tensor, const Convention& convention) const {
+  // A tensor of the file, and the part of it that a tensor of the network is.
+  struct Found {
+    std::size_t tensor = 0;
+    StoredPart part = {};
+  };
+  std::optional<Found> find(const WantedTensor& tensor, const Convention& convention) const {
     for (const std::string& name : names_of(tensor, convention)) {
-      if (const auto found = by_name_.find(name); found != by_name_.end()) return found->second;
+      if (const auto found = by_name_.find(name); found != by_name_.end()) return Found{found->second};
+    }
+    if (convention.layout != WeightsLayout::pytorch) return std::nullopt;
+    const PackedNames packed = packed_names(tensor.layer(), tensor.leaf(), convention.rules);
+    for (const std::string& stored : packed.names) {
+      if (const auto found = by_name_.find(stored); found != by_name_.end()) return Found{found->second, packed.part};
     }
     return std::nullopt;
   }
@@ -205,19 +182,21 @@ class Matcher {
   // otherwise one. `missing` is the name of a tensor that is missing in the file.
   struct Source {
     std::vector<std::size_t> tensors;
-    std::string missing;
+    StoredPart part = {};
+    std::string missing = {};
   };
   Source source_of(const WantedTensor& tensor) const {
     Source source;
     if (const auto found = find(tensor, convention_)) {
-      source.tensors.push_back(*found);
+      source.tensors.push_back(found->tensor);
+      source.part = found->part;
     } else {
       source.missing = names_of(tensor, convention_)[0];
     }
     if (convention_.layout != WeightsLayout::pytorch || tensor.gates != 4 || tensor.leaf() != "bias") return source;
     const WantedTensor second{tensor.layer() + "/recurrent_bias", tensor.shape, {}, tensor.gates};
     if (const auto found = find(second, convention_)) {
-      source.tensors.push_back(*found);
+      source.tensors.push_back(found->tensor);
     } else if (source.missing.empty()) {
       source.missing = names_of(second, convention_)[0];
     }

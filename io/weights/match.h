@@ -18,6 +18,7 @@ struct WeightsMatch {
   struct Pair {
     std::size_t wanted = 0;           // index of the network's tensor in the matched list
     std::vector<std::size_t> stored;  // index of the file's tensor, or of two tensors whose sum is loaded
+    StoredPart part = {};             // the part of the file's tensor that is loaded
   };
   std::string names;  // the naming convention: "torchvision's names"
   WeightsLayout layout = WeightsLayout::trainctl;

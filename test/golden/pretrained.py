@@ -153,8 +153,12 @@ def names_of_networks():
         for preset in ("resnet18", "resnet50", "resnet101", "wide_resnet50_2", "vgg16", "vgg19", "mobilenet_v2",
                        "densenet121", "efficientnet_b0"):
             add(preset, "torchvision", of_torch(getattr(torchvision.models, preset)()))
+        for preset, name in (("vit_b16", "vit_b_16"), ("convnext_tiny", "convnext_tiny")):
+            add(preset, "torchvision", of_torch(getattr(torchvision.models, name)()))
         for preset, name in (("resnet18", "resnet18"), ("vgg16", "vgg16"), ("mobilenet_v2", "mobilenetv2_100"),
-                             ("efficientnet_b0", "efficientnet_b0")):
+                             ("efficientnet_b0", "efficientnet_b0"), ("vit_b16", "vit_base_patch16_224"),
+                             ("vit_s16", "vit_small_patch16_224"), ("deit_tiny", "deit_tiny_patch16_224"),
+                             ("convnext_tiny", "convnext_tiny"), ("mlp_mixer", "mixer_b16_224")):
             add(preset, "timm", of_torch(timm.create_model(name)))
     for preset, make in (("vgg16", keras.applications.VGG16), ("vgg19", keras.applications.VGG19),
                          ("densenet121", keras.applications.DenseNet121),

@@ -359,6 +359,37 @@ strategy: {pipeline: 2}
   CHECK(enough.code == 0);
 }
 
+TEST_CASE("vision transformers, ConvNeXts and MLP-Mixers on a GPU have the same losses as on the CPU") {
+  const std::string preset = GENERATE(
+      "{preset: vit_s16, with: {classes: 5, patch: 8, layers: 2, heads: 2, head_size: 8, width: 16, mlp: 24, dropout: "
+      "0.1, stochastic_depth: 0.1}}",
+      "{preset: convnext_tiny, with: {classes: 5, depth_1: 1, depth_2: 1, depth_3: 1, depth_4: 1, width_1: 4, width_2: "
+      "6, width_3: 8, width_4: 12, mlp_1: 8, mlp_2: 8, mlp_3: 8, mlp_4: 8, layer_scale: 0.5}}",
+      "{preset: mlp_mixer, with: {classes: 5, patch: 8, patches: 16, layers: 2, width: 12, patches_mlp: 8, mlp: 24}}");
+  CAPTURE(preset);
+  const Folder folder;
+  const std::string config = folder.write("vision.yaml", R"(
+data: {dataset: synthetic, samples: 16, shape: [32, 32, 3], classes: 5, validation: {samples: 6}}
+log: {every: 1 steps}
+model: )" + preset + "\n" + train_section("batch_size: 6, epochs: 2, optimizer: {name: adam, learning_rate: 1e-3}"));
+  const auto losses_on = [&](const std::string& device, const std::string& precision) {
+    const std::string directory = folder / (device + precision);
+    const Finished finished =
+        trainctl(folder, {"run", config, "--ranks", "1", "--device", device, "--run-dir", directory, "--progress",
+                          "none", "--set", "train.precision=" + precision});
+    INFO(tail(finished.errors));
+    REQUIRE(finished.code == 0);
+    return losses(directory);
+  };
+  const std::vector<double> cpu = losses_on("cpu", "float32");
+  REQUIRE(cpu.size() == 6);
+  for (const auto& [precision, tolerance] : {std::pair{"float32", 1e-3}, {"bfloat16", 0.02}}) {
+    const std::vector<double> gpu = losses_on("cuda", precision);
+    REQUIRE(gpu.size() == cpu.size());
+    for (std::size_t step = 0; step < cpu.size(); ++step) CHECK(gpu[step] == Approx(cpu[step]).epsilon(tolerance));
+  }
+}
+
 // Large inputs are copied from the loader's own memory.
 TEST_CASE("large batches on a GPU are the same as on the CPU") {
   const Folder folder;

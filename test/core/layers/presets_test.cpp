@@ -21,6 +21,16 @@ TEST_CASE("presets have the published numbers of parameters") {
   CHECK(parameters(build("preset: mobilenet_v2", image)) == 3504872);
   CHECK(parameters(build("preset: densenet121", image)) == 7978856);
   CHECK(parameters(build("preset: efficientnet_b0", image)) == 5288548);
+  CHECK(parameters(build("preset: vit_b16", image)) == 86567656);
+  CHECK(parameters(build("{preset: vit_b16, with: {layers: 24, heads: 16, width: 1024, mlp: 4096}}", image)) ==
+        304326632);  // vit_l_16
+  CHECK(parameters(build("preset: convnext_tiny", image)) == 28589128);
+  CHECK(parameters(build("{preset: convnext_tiny, with: {depth_3: 27}}", image)) == 50223688);  // convnext_small
+  CHECK(parameters(build("preset: vit_s16", image)) == 22050664);                               // below: timm
+  CHECK(parameters(build("preset: deit_tiny", image)) == 5717416);
+  CHECK(parameters(build("preset: mlp_mixer", image)) == 59880472);
+  CHECK(parameters(build("{preset: mlp_mixer, with: {layers: 8, width: 512, patches_mlp: 256, mlp: 2048}}", image)) ==
+        18528264);  // mixer_s16_224
   const BuiltModel unet = build("preset: unet", {64, 48, 3});
   CHECK(parameters(unet) == 31031810);  // counted by hand
   CHECK(unet.layers.back().output == Shape{64, 48, 2});
@@ -50,10 +60,11 @@ TEST_CASE("a preset's parameters replace its defaults") {
   CHECK(parameters(build("{preset: mlp, with: {hidden_1: 32, classes: 3}}", {8, 8, 1})) ==
         64 * 32 + 32 + 32 * 128 + 128 + 128 * 3 + 3);
   CHECK(errors("preset: mlpp", {8, 8, 1}) == "m.yaml:1:9: there is no preset 'mlpp'; did you mean 'mlp'?");
-  CHECK(errors("preset: alexnet", {8, 8, 1}) ==
-        "m.yaml:1:9: there is no preset 'alexnet'; there is densenet121, efficientnet_b0, gpt2, lenet5, llama, mlp, "
-        "mobilenet_v2, resnet101, resnet18, resnet20, resnet50, unet, vgg16, vgg19 or wide_resnet50_2, or a path to a "
-        "file");
+  CHECK(
+      errors("preset: alexnet", {8, 8, 1}) ==
+      "m.yaml:1:9: there is no preset 'alexnet'; there is convnext_tiny, deit_tiny, densenet121, efficientnet_b0, "
+      "gpt2, lenet5, llama, mlp, mlp_mixer, mobilenet_v2, resnet101, resnet18, resnet20, resnet50, unet, vgg16, vgg19, "
+      "vit_b16, vit_s16 or wide_resnet50_2, or a path to a file");
   CHECK(errors("preset: nets/none.yaml", {8, 8, 1}) == "m.yaml:1:9: there is no preset file '" TRAINCTL_SOURCE_DIR
                                                        "/nets/none.yaml'");
   CHECK(errors("preset: mlp\nwith: {clases: 5}", {8, 8, 1}) ==

@@ -138,6 +138,29 @@ layers:
   check_gradients(own, 4e-3f, {{6}, {6}, true, 5});
 }
 
+TEST_CASE("gradients of the layers of vision transformers are the slopes of the loss") {
+  const char* network = R"(
+layers:
+  - conv2d: {name: patch_embedding, filters: 6, kernel_size: 4, strides: 4}
+  - layer_scale: 0.7
+  - reshape: {name: patches, target_shape: [-1, 6]}
+  - class_token: {name: token, initializer: random_normal}
+  - position_embedding: {name: positions, sequence_length: auto, initializer: random_normal}
+  - add: {name: x, from: [token, positions]}
+  - residual:
+      layers:
+        - layer_normalization
+        - multi_head_attention: {num_heads: 2, key_dim: 3}
+        - layer_scale: {name: scaled, init_values: 0.5}
+  - take_position: {name: first}
+  - take_position: {name: last, from: residual, index: -1}
+  - layer_scale: {name: scaled_vector, init_values: 1.5}
+  - concatenate: {from: [first, scaled_vector]}
+  - dense: {units: 3, activation: softmax}
+)";
+  for (const int micro_batches : {1, 3}) check_gradients(network, 4e-3f, {}, micro_batches);
+}
+
 TEST_CASE("gradients of weights that several layers share are the slopes of the loss") {
   check_gradients(R"(
 layers:

@@ -105,6 +105,9 @@ LANGUAGE_MODELS = {
     "gpt2": {"vocabulary": 11, "positions": 9, "layers": 2, "heads": 2, "head_size": 4, "width": 8, "mlp": 32, "dropout": 0},
     "llama": {"vocabulary": 11, "layers": 2, "heads": 4, "key_heads": 2, "head_size": 4, "width": 8, "mlp": 24}}
 
+OTHER_SIZES = {"vit_b16": {"layers": 2}, "vit_s16": {"layers": 3}, "mlp_mixer": {"layers": 2, "patches": 16},
+               "convnext_tiny": {"layer_scale": 0.3}}  # 1e-6 would hide the blocks
+
 
 def check_language_model(folder, preset):
     """Compares a small network of the preset on tokens, with a target for each position."""
@@ -122,7 +125,7 @@ def check_preset(folder, path):
     text = path.read_text().replace("{name: bn3,", "{name: bn3, gamma_initializer: {name: constant, value: 0.2},")
     side = {"lenet5": 28, "mlp": 28, "resnet20": 32, "unet": 16, "vgg16": 32, "vgg19": 32}.get(path.stem, 64)
     shape = (side, side, int(re.search(r"^shape: .*(\d)\]", text, re.M)[1]))
-    parameters = {"classes": 5, **({"momentum": 0} if "momentum:" in text else {})}
+    parameters = {"classes": 5, **({"momentum": 0} if "momentum:" in text else {}), **OTHER_SIZES.get(path.stem, {})}
     x = random.normal(size=(8, *shape)).astype(np.float32)
     loss, y = "sparse_categorical_crossentropy", random.integers(0, 5, 8)
     if path.stem == "unet":  # a class for each pixel

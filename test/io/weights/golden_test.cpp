@@ -46,6 +46,41 @@ layers:
   CHECK(failure.find("no tensor of the network uses 'lstm.bias_hh_l7' (16)") != std::string::npos);
 }
 
+// The networks of test/golden/vision_transformers.py.
+TEST_CASE("vision transformers, ConvNeXts and the MLP-Mixer have PyTorch's outputs with its weights") {
+  const std::string vit = "{classes: 5, patch: 4, layers: 2, heads: 2, head_size: 4, width: 8, mlp: 20}";
+  const std::string convnext =
+      "{classes: 5, depth_1: 1, depth_2: 2, depth_3: 1, depth_4: 1, width_1: 4, width_2: 6, width_3: 8, width_4: 10, "
+      "mlp_1: 16, mlp_2: 24, mlp_3: 32, mlp_4: 40}";
+  const std::string mixer = "{classes: 5, patch: 4, patches: 9, layers: 2, width: 8, patches_mlp: 6, mlp: 20}";
+  struct Case {
+    std::string preset, with, file;
+  };
+  const Case network =
+      GENERATE_COPY(Case{"vit_b16", vit, "vit_torchvision"}, Case{"vit_s16", vit, "vit_timm"},
+                    Case{"deit_tiny", vit, "vit_timm"}, Case{"convnext_tiny", convnext, "convnext_torchvision"},
+                    Case{"convnext_tiny", convnext, "convnext_timm"}, Case{"mlp_mixer", mixer, "mixer_timm"});
+  CAPTURE(network.preset, network.file);
+  const Arrays values(golden + "vision-values.safetensors");
+  const Shape batch = values.shape(network.file + "/input");
+  const std::string model = "preset: " + network.preset + "\nwith: " + network.with + "\n";
+  const LoadedWeights weights =
+      load(model + "weights: " + golden + network.file + ".safetensors\n", batch.without_front());
+  const std::vector<float> outputs = predict(model, weights, batch, values.values(network.file + "/input"));
+  CHECK(relative_difference(outputs, values.values(network.file + "/output")) < 1e-5);
+}
+
+TEST_CASE("kernels of queries, keys and values in one tensor must have equal sizes") {
+  const std::string other = "with: {classes: 5, patch: 4, layers: 2, heads: 2, head_size: 3, width: 8, mlp: 20}";
+  const std::string failure = failure_of([&] {
+    load("preset: vit_b16\n" + other + "\nweights: " + golden + "vit_torchvision.safetensors\n", {12, 12, 3});
+  });
+  INFO(failure);
+  CHECK(failure.find("'encoder/0/attention/attn/key/kernel' is 8x6 (6x8 in the file's layout), but "
+                     "'encoder.layers.encoder_layer_0.self_attention.in_proj_weight' in the file is 24x8") !=
+        std::string::npos);
+}
+
 TEST_CASE("weights in half and double precision are read as float32") {
   const std::string name = GENERATE("float16", "bfloat16", "float64");
   CAPTURE(name);
