@@ -63,7 +63,10 @@ struct Graph {
   TensorId samples = no_tensor;   // int64 [batch], role input: sample numbers, if there are losses or dropout
   TensorId step = no_tensor;      // int64 scalar: number of the step, if there is dropout
   std::vector<TensorId> outputs;  // for each output of the model, the input of its loss
-  std::int64_t bytes = 0;         // total size of all tensors
+  // For each output: its padding mask, uint8 [batch, P...] for an output [batch, P..., K], which is 0 at the positions
+  // that losses and metrics leave out; no_tensor if there is none. Empty if no output has a mask.
+  std::vector<TensorId> masks = {};
+  std::int64_t bytes = 0;  // total size of all tensors
 
   // The maximum of `bytes`, which exceeds the memory of any machine a thousandfold. Sums and small multiples of sizes
   // below it do not overflow.

@@ -38,6 +38,10 @@
   X(embedding) \
   X(position_embedding) \
   X(rotary) \
+  X(position_mask) \
+  X(merge_masks) \
+  X(mask_positions) \
+  X(masked_mean) \
   X(concatenate) \
   X(cast)
 
@@ -78,6 +82,8 @@
   X(dropout) \
   X(embedding_grad) \
   X(position_embedding_grad) \
+  X(masked_mean_grad) \
+  X(mask_weights) \
   X(loss) \
   X(class_sums) \
   X(metric) \

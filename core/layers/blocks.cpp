@@ -34,7 +34,8 @@ Feature ResidualOptions::expand(Layer& layer, const std::vector<Feature>& inputs
                               to_string(left), to_string(right)),
                        branch);
   }
-  return layer.output(layer.activate(layer.op(std::make_shared<Add>(), {branch.tensor, direct.tensor})[0], activation));
+  const TensorId sum = layer.op(std::make_shared<Add>(), {branch.tensor, direct.tensor})[0];
+  return layer.output(layer.activate(sum, activation), layer.merged_mask({branch, direct}));
 }
 
 Keys<RepeatOptions> RepeatOptions::keys() {

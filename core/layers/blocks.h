@@ -24,6 +24,7 @@ struct ResidualOptions final : ChainedLayer {
 
   static Keys<ResidualOptions> keys();
   Feature expand(Layer& layer, const std::vector<Feature>& inputs) const override;
+  MaskUse mask_use() const override { return MaskUse::own; }
   const Choice* final_activation() const override { return &activation; }
 };
 
@@ -33,6 +34,7 @@ struct RepeatOptions final : ChainedLayer {
 
   static Keys<RepeatOptions> keys();
   Feature expand(Layer& layer, const std::vector<Feature>& inputs) const override;
+  MaskUse mask_use() const override { return MaskUse::own; }
   const Choice* final_activation() const override;
 };
 

@@ -10,6 +10,7 @@ struct DenseOptions final : LinearLayer {
 
   static Keys<DenseOptions> keys();
   Feature expand(Layer& layer, const std::vector<Feature>& inputs) const override;
+  MaskUse mask_use() const override { return MaskUse::keeps; }
 };
 
 }  // namespace trainctl

@@ -5,6 +5,7 @@
 
 #include "core/base/format.h"
 #include "core/graph/ops/elementwise/softmax.h"
+#include "core/graph/ops/masks.h"
 #include "core/layers/activations.h"
 #include "core/layers/model/expansion.h"
 #include "core/layers/model/names.h"
@@ -123,6 +124,16 @@ TensorId Layer::activate(TensorId x, const Choice& activation) {
   const ActivationFunction function = activation_function(activation);
   if (function.kind == ActivationKind::none) return x;
   return op(std::make_shared<Activation>(function), {x})[0];
+}
+
+TensorId Layer::merged_mask(const std::vector<Feature>& features) {
+  TensorId merged = features[0].mask;
+  for (const Feature& feature : features) {
+    if (!feature.masked()) return no_tensor;
+    if (type(output(feature.mask)) != type(output(merged))) return no_tensor;
+    if (feature.mask != merged) merged = op(std::make_shared<MergeMasks>(false), {merged, feature.mask})[0];
+  }
+  return merged;
 }
 
 std::vector<TensorId> Layer::dropout_inputs() {

@@ -23,9 +23,17 @@ struct Feature {
   TensorId tensor = no_tensor;
   std::string layer;  // path of the layer that produced it; "input" for the model's input
   SourceLocation location;
+  // The padding mask uint8 [N, P...] of a feature [N, P..., C], as in Keras: 0 at the positions that are padding.
+  // no_tensor: there is no mask.
+  TensorId mask = no_tensor;
 
   bool known() const { return tensor != no_tensor; }
+  bool masked() const { return mask != no_tensor; }
 };
+
+// What a layer does with padding masks: its output has no mask; that of its first input; a position of the output is
+// padding if it is in all inputs, and all inputs have masks; or expand() sets the mask of its output.
+enum class MaskUse { ends, keeps, merges, own };
 
 class Layer;
 
@@ -48,6 +56,8 @@ struct LayerOptions : Options {
   virtual std::int64_t tokens() const { return 0; }
   // Whether input number `input` may hold whole numbers instead of values.
   virtual bool reads_numbers([[maybe_unused]] std::size_t input) const { return tokens() != 0; }
+  // What becomes of the masks of the inputs.
+  virtual MaskUse mask_use() const { return MaskUse::ends; }
   // Whether this is a further use of a layer that has the options of the first use, except for those that state how
   // this use differs (like the arguments of Keras' call()). Otherwise the options of all uses must be equal.
   virtual bool takes_options_of_first_use() const { return false; }
@@ -130,7 +140,9 @@ class Layer {
   // The inputs of dropout besides the values: the samples' numbers and the step.
   std::vector<TensorId> dropout_inputs();
   // Returns the feature of a tensor that this layer produces.
-  Feature output(TensorId tensor) const { return {tensor, path_, location_}; }
+  Feature output(TensorId tensor, TensorId mask = no_tensor) const { return {tensor, path_, location_, mask}; }
+  // Returns the mask of a feature that combines these features (MaskUse::merges); no_tensor if one of them has none.
+  TensorId merged_mask(const std::vector<Feature>& features);
   // Expands layers under `path`, which is the path of this layer or begins with that path. No layer may have a name in
   // `taken`.
   Feature expand(const std::vector<Choice>& layers, const Feature& input, const std::string& path,

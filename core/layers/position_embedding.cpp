@@ -7,6 +7,7 @@
 #include "core/layers/images.h"
 #include "core/layers/initializers.h"
 #include "core/layers/layer.h"
+#include "core/layers/masks.h"
 #include "core/layers/table.h"
 
 namespace trainctl {
@@ -24,6 +25,8 @@ struct PositionEmbeddingOptions final : ChainedLayer {
   Auto<std::int64_t> sequence_length;
   InitializerChoice initializer{"glorot_uniform"};
 
+  MaskUse mask_use() const override { return MaskUse::keeps; }
+
   Feature expand(Layer& layer, const std::vector<Feature>& inputs) const override {
     if (!is_sequence(layer, inputs[0])) return {};
     const Shape x = layer.shape(inputs[0]), table{sequence_length.or_else(x[0]), x[1]};
@@ -39,6 +42,7 @@ struct TokenAndPositionEmbeddingOptions final : ChainedLayer {
   std::int64_t sequence_length = 0;
   std::int64_t embedding_dim = 0;
   InitializerChoice embeddings_initializer{"uniform"};
+  bool mask_zero = false;
 
   Feature expand(Layer& layer, const std::vector<Feature>& inputs) const override {
     const Shape sample = layer.shape(inputs[0]);
@@ -53,8 +57,10 @@ struct TokenAndPositionEmbeddingOptions final : ChainedLayer {
     const TensorId tokens = table("token_embedding/embeddings", vocabulary_size);
     const TensorId positions = table("position_embedding/embeddings", sequence_length);
     const TensorId rows = layer.op(std::make_shared<Embedding>(layer.compute()), {inputs[0].tensor, tokens})[0];
-    return layer.output(layer.op(std::make_shared<PositionEmbedding>(true), {rows, positions})[0]);
+    const TensorId sum = layer.op(std::make_shared<PositionEmbedding>(true), {rows, positions})[0];
+    return layer.output(sum, mask_zero ? mask_of_tokens(layer, inputs[0]) : no_tensor);
   }
+  MaskUse mask_use() const override { return MaskUse::own; }
   std::int64_t tokens() const override { return vocabulary_size; }
 };
 
@@ -80,7 +86,8 @@ Section token_and_position_embedding() {
                 between(1, max_channels))
       .required("sequence_length", &O::sequence_length, "The largest number of positions.", between(1, max_channels))
       .required("embedding_dim", &O::embedding_dim, "Length of the vectors.", between(1, max_channels))
-      .key("embeddings_initializer", &O::embeddings_initializer, "Initial values of the vectors.");
+      .key("embeddings_initializer", &O::embeddings_initializer, "Initial values of the vectors.")
+      .key("mask_zero", &O::mask_zero, mask_zero_meaning);
 }
 
 }  // namespace trainctl

@@ -23,6 +23,8 @@ struct PReluOptions final : ChainedLayer {
   InitializerChoice alpha_initializer{"zeros"};
   std::vector<std::int64_t> shared_axes;
 
+  MaskUse mask_use() const override { return MaskUse::keeps; }
+
   Feature expand(Layer& layer, const std::vector<Feature>& inputs) const override {
     Shape alpha = layer.shape(inputs[0]);
     std::vector<std::int64_t> sorted = shared_axes, positions;

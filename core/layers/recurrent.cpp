@@ -7,6 +7,7 @@
 
 #include "core/base/format.h"
 #include "core/graph/ops/dense.h"
+#include "core/graph/ops/masks.h"
 #include "core/layers/activations.h"
 #include "core/layers/images.h"
 #include "core/layers/initializers.h"
@@ -29,6 +30,9 @@ struct RecurrentOptions : ChainedLayer {
   bool return_sequences = false;
   bool go_backwards = false;
   bool reverse_output = false;
+  bool zero_output_for_mask = false;
+
+  MaskUse mask_use() const final { return return_sequences ? MaskUse::own : MaskUse::ends; }
 
  protected:
   TensorId bias(Layer& layer, const std::string& name, std::int64_t values, std::int64_t ones_begin,
@@ -63,10 +67,17 @@ struct RecurrentOptions : ChainedLayer {
       if (gru) operands.push_back(bias(layer, "recurrent_bias", columns, 0, 0));
     }
     operands[0] = layer.op(std::make_shared<Dense>(), dense_operands)[0];
+    if (input.masked()) operands.push_back(input.mask);
     std::vector<std::string> further;
     if (layer.training()) further = {"gates", "memories", "states"};
-    const RecurrentAttributes attributes{cell, return_sequences, go_backwards, return_sequences && reverse_output};
-    return layer.output(layer.op(std::make_shared<Recurrent>(attributes, layer.training()), operands, further)[0]);
+    const RecurrentAttributes attributes{cell, return_sequences, go_backwards, return_sequences && reverse_output,
+                                         input.masked()};
+    const auto op = std::make_shared<Recurrent>(attributes, layer.training());
+    TensorId y = layer.op(op, operands, further)[0];
+    if (zero_output_for_mask && input.masked() && return_sequences) {
+      y = layer.op(std::make_shared<MaskPositions>(), {y, input.mask})[0];
+    }
+    return layer.output(y, input.mask);
   }
 };
 
@@ -120,6 +131,9 @@ Keys<O> recurrent_keys(std::string kind, std::string meaning) {
       .key("reverse_output", &O::reverse_output,
            "Whether an output of all steps has them in the reverse of the order in which they are processed. With "
            "go_backwards that is the order of the input, as in the backward layer of Keras' Bidirectional.")
+      .key("zero_output_for_mask", &O::zero_output_for_mask,
+           "Whether an output of all steps is 0 at the steps that the padding mask of the input hides; otherwise it is "
+           "that of the step before.")
       .shorthand("units");
 }
 

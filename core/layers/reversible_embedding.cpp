@@ -8,6 +8,7 @@
 #include "core/layers/images.h"
 #include "core/layers/initializers.h"
 #include "core/layers/layer.h"
+#include "core/layers/masks.h"
 #include "core/layers/regularizers.h"
 #include "core/layers/table.h"
 
@@ -21,6 +22,7 @@ struct ReversibleEmbeddingOptions final : ChainedLayer {
   InitializerChoice embeddings_initializer{"uniform"};
   RegularizerChoice embeddings_regularizer;
   double logit_soft_cap = 0;
+  bool mask_zero = false;
   bool reverse = false;
 
   Feature expand(Layer& layer, const std::vector<Feature>& inputs) const override {
@@ -34,9 +36,11 @@ struct ReversibleEmbeddingOptions final : ChainedLayer {
     }
     if (!holds_tokens(layer, inputs[0])) return {};
     const auto lookup = std::make_shared<Embedding>(layer.compute());
-    return layer.output(layer.op(lookup, {inputs[0].tensor, table(layer)})[0]);
+    const TensorId rows = layer.op(lookup, {inputs[0].tensor, table(layer)})[0];
+    return layer.output(rows, mask_zero ? mask_of_tokens(layer, inputs[0]) : no_tensor);
   }
   std::int64_t tokens() const override { return reverse ? 0 : input_dim; }
+  MaskUse mask_use() const override { return reverse ? MaskUse::keeps : MaskUse::own; }
   bool takes_options_of_first_use() const override { return reverse; }
 
  private:
@@ -122,6 +126,7 @@ Section reversible_embedding() {
       .key("logit_soft_cap", &O::logit_soft_cap,
            "Bound of the values of the reverse use, by cap * tanh(value / cap), as in Gemma 2; 0: no bound.",
            at_least(0))
+      .key("mask_zero", &O::mask_zero, mask_zero_meaning)
       .key("reverse", &O::reverse,
            "Whether this use maps vectors to values of tokens. It states only name, from and reverse; it has the other "
            "options of the first use.")

@@ -11,6 +11,8 @@ namespace {
 struct RotaryEmbeddingOptions final : ChainedLayer, RotaryOptions {
   std::int64_t num_heads = 1;
 
+  MaskUse mask_use() const override { return MaskUse::keeps; }
+
   Feature expand(Layer& layer, const std::vector<Feature>& inputs) const override {
     if (!is_sequence(layer, inputs[0])) return {};
     const TensorId rotated = rotate_heads(layer, *this, inputs[0], num_heads);

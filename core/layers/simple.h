@@ -11,6 +11,7 @@ struct ActivationLayerOptions final : ChainedLayer {
 
   static Keys<ActivationLayerOptions> keys();
   Feature expand(Layer& layer, const std::vector<Feature>& inputs) const override;
+  MaskUse mask_use() const override { return MaskUse::keeps; }
   const Choice* final_activation() const override { return &activation; }
 };
 

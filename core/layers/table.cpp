@@ -17,6 +17,7 @@ const ChoiceTable& layer_choices() {
                                      DenseOptions::keys(),
                                      einsum_dense(),
                                      embedding(),
+                                     masking(),
                                      position_embedding(),
                                      token_and_position_embedding(),
                                      class_token(),

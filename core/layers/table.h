@@ -26,6 +26,7 @@ Section gru();
 Section layer_normalization();
 Section layer_scale();
 Section lstm();
+Section masking();
 Section max_pooling1d();
 Section maximum();
 Section minimum();

@@ -31,6 +31,13 @@ struct LossRuleOptions final : LossOptions, Rule {
     if constexpr (Rule::link != LossLink::identity) {
       std::move(keys).key("from_logits", &LossOptions::from_logits, from_logits_meaning);
     }
+    if constexpr (Rule::targets == LossTargets::class_numbers) {
+      std::move(keys).key(
+          "ignore_index", &LossOptions::ignore_index,
+          "A class whose targets count neither in the loss nor in metrics, for example that of padding: "
+          "PyTorch's ignore_index, Keras' ignore_class.",
+          between(-2147483648.0, 2147483647.0));
+    }
     Rule::options([&](const char* name, auto member, const char* meaning, const Range& range) {
       std::move(keys).key(name, member, meaning, range);
     });
@@ -61,6 +68,7 @@ const ChoiceTable& loss_choices() {
 ResolvedLoss resolve_loss(const Choice& choice, FinalActivation network, Reader& reader) {
   const auto& options = choice.as<LossOptions>();
   ResolvedLoss loss{options.rule(), FinalActivation::none, choice.location};
+  if (options.ignore_index) loss.ignore_index = static_cast<std::int32_t>(*options.ignore_index);
   const LossLink link = link_of(loss.rule);
   if (link == LossLink::identity || options.from_logits == FromLogits::yes) return loss;
 

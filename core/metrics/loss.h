@@ -1,6 +1,9 @@
 // The losses of the config, and their resolution to a loss op that reads logits.
 #pragma once
 
+#include <cstdint>
+#include <optional>
+
 #include "core/graph/ops/losses/losses.h"
 #include "core/layers/model/model.h"
 #include "core/metrics/choices.h"
@@ -15,6 +18,7 @@ enum class FromLogits { automatic, yes, no };
 // The options that all losses share. A loss adds the options of its rule (core/graph/ops/losses/).
 struct LossOptions : Options {
   FromLogits from_logits = FromLogits::automatic;  // for losses that apply a softmax or sigmoid
+  std::optional<std::int64_t> ignore_index;        // for losses on class numbers
 
   virtual LossRule rule() const = 0;
 };
@@ -26,6 +30,8 @@ struct ResolvedLoss {
   // (BuildOptions::logits). Applied to the op's input, it returns the predictions that users and some metrics need.
   FinalActivation folded = FinalActivation::none;
   SourceLocation location;
+  // Targets of this class count neither in the loss nor in the metrics of the output.
+  std::optional<std::int32_t> ignore_index = {};
 };
 
 // Resolves a loss for a network that ends in `network`. Reports an error if `from_logits: false` is set for a network

@@ -19,6 +19,10 @@ struct ResolvedOutput {
   std::int64_t rows_each = 1;     // rows of the output that share one weight
   std::int64_t rows_counted = 1;  // rows of the output for each unit of a step's count
 
+  bool is_masked = false;  // whether the output has a padding mask
+
+  // Whether losses and metrics leave out positions, by a padding mask or the target.
+  bool masks() const { return is_masked || loss.ignore_index.has_value(); }
   // The name of a result and its tensor, as Keras names them: "digit_loss", or "loss" for the only output.
   std::string prefixed(const std::string& result) const { return name.empty() ? result : name + "_" + result; }
 };

@@ -27,6 +27,7 @@ ProgramBuilder::ProgramBuilder(const ProgramSpec& spec, Network network, const M
   program_.warnings = std::move(network.warnings);
   program_.batch.inputs = graph_.inputs;
   program_.batch.samples = graph_.samples;
+  for (const ResolvedOutput& output : network.outputs) masks_ = masks_ || output.masks();
   if (!spec.predicts()) {
     program_.results = metric_results(network.outputs);
     add_tensors();
@@ -56,7 +57,7 @@ void ProgramBuilder::add_tensors() {
 // Adds the counts of the step and, in training, the counts of a micro-batch that ops of this stage read.
 void ProgramBuilder::add_counts() {
   StepTensors& step = program_.step;
-  const bool by_weight = spec_.divides_by_weight();
+  const bool by_weight = spec_.divides_by_weight() || masks_;
   step.count = add("count", {}, DType::float32, Role::reduced);
   step.samples = by_weight ? add("samples/count", {}, DType::float32, Role::reduced) : step.count;
   if (!graph_.training) return;
@@ -71,12 +72,13 @@ void ProgramBuilder::add_heads(std::vector<ResolvedOutput> outputs, const MeshRa
   StepTensors& step = program_.step;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const TensorId logits = graph_.outputs[i];
+    const TensorId mask = graph_.masks.empty() ? no_tensor : graph_.masks[i];
     if (logits == no_tensor && spec_.predicts()) {  // the output belongs to another stage of the pipeline
       step.predictions.push_back(no_tensor);
       continue;
     }
     heads_.push_back(spec_.predicts() ? prediction_head(std::move(outputs[i]), logits, graph_)
-                                      : loss_head(std::move(outputs[i]), logits, graph_, rank));
+                                      : loss_head(std::move(outputs[i]), logits, mask, graph_, rank));
     const OutputHead& head = heads_.back();
     step.predictions.push_back(head.predictions);
     if (spec_.predicts()) continue;
@@ -112,6 +114,13 @@ Op ProgramBuilder::accumulate_statistics(bool accumulate) const {
   return op;
 }
 
+// The tensor whose sum is the divisor of the losses: the sample numbers, the weights, or the positions that count.
+TensorId ProgramBuilder::counted() const {
+  const OutputHead& head = heads_.front();
+  if (masks_) return spec_.divides_by_weight() ? head.weights : head.counted;
+  return spec_.divides_by_weight() ? program_.batch.weights : program_.batch.samples;
+}
+
 // The ops that count the samples and weights of a micro-batch for other ops of this stage.
 std::vector<Op> ProgramBuilder::count_own() const {
   const BatchTensors& batch = program_.batch;
@@ -120,7 +129,13 @@ std::vector<Op> ProgramBuilder::count_own() const {
     ops.push_back({std::make_shared<Count>(false), {counted}, {own}, graph_.tensor(own).name, {}});
   };
   if (own_samples_ != no_tensor) count(batch.samples, own_samples_);
-  if (own_count_ != own_samples_) count(batch.weights, own_count_);
+  if (own_count_ == own_samples_) return ops;
+  if (counted() == no_tensor) {
+    throw Error(ErrorKind::config,
+                "regularizers in a pipeline need the number of positions that count, but only the last stage knows the "
+                "padding mask or the targets: use the optimizer's weight_decay instead, or no pipeline");
+  }
+  count(counted(), own_count_);
   return ops;
 }
 
@@ -137,7 +152,7 @@ std::vector<Op> ProgramBuilder::count_all(bool accumulate) const {
       ops.push_back({std::make_shared<ZeroGradients>(1), {}, {sum}, name, {}});
     }
   };
-  count(spec_.divides_by_weight() ? batch.weights : batch.samples, step.count);
+  count(counted(), step.count);
   if (step.samples != step.count) count(batch.samples, step.samples);
   return ops;
 }
@@ -166,7 +181,9 @@ std::vector<TensorId> ProgramBuilder::loss_gradients() const {
 // The ops that turn a micro-batch's outputs into sums, and in training into the gradients of the losses. The loss of
 // the first output adds up the weights for all outputs. The sums of outputs on other pipeline stages are set to zero.
 std::vector<Op> ProgramBuilder::sums(bool accumulate) const {
-  std::vector<Op> ops = count_own();
+  std::vector<Op> ops;
+  for (const OutputHead& head : heads_) ops.insert(ops.end(), head.weight_ops.begin(), head.weight_ops.end());
+  for (Op& op : count_own()) ops.push_back(std::move(op));
   if (Op statistics = accumulate_statistics(accumulate); !statistics.outputs.empty())
     ops.push_back(std::move(statistics));
   for (Op& op : predictions()) ops.push_back(std::move(op));

@@ -32,6 +32,7 @@ class ProgramBuilder {
   void add_counts();
   void add_heads(std::vector<ResolvedOutput> outputs, const MeshRank& rank);
   void add_host_values();
+  TensorId counted() const;
   Op accumulate_statistics(bool accumulate) const;
   std::vector<Op> count_own() const;
   std::vector<Op> count_all(bool accumulate) const;
@@ -60,8 +61,9 @@ class ProgramBuilder {
   std::vector<OutputHead> heads_;         // one head for each output
   std::vector<TensorId> statistic_sums_;  // for each of graph_.statistics; no_tensor if the layer is frozen
   TensorId weight_ = no_tensor;           // the sum of the weights
-  // In training, the divisor of this micro-batch's loss (a sum of weights or a number of samples), and its number of
-  // samples; the same tensor if both are the number of samples. no_tensor: not needed.
+  bool masks_ = false;                    // whether losses and metrics leave out positions
+  // In training, the divisor of this micro-batch's loss (a sum of weights or a number of samples or positions), and its
+  // number of samples; the same tensor if both are the number of samples. no_tensor: not needed.
   TensorId own_count_ = no_tensor, own_samples_ = no_tensor;
 };
 

@@ -32,8 +32,23 @@ void match_output(const ProgramSpec& spec, const ProgramSpec::Output& output, co
   if (reader.count() == before) match_weights(resolved.loss, shape, spec.weight, reader);
   resolved.metrics = resolve_metrics(output.metrics, resolved.loss, shape, reader);
   if (reader.count() != before) return;
+  if (resolved.masks()) return;  // each position has its own weight and counts by itself
   resolved.rows_each = rows_per_weight(shape, spec.weight.with_front(shape[0]));
   resolved.rows_counted = spec.divides_by_weight() ? resolved.rows_each : shape.rows() / shape[0];
+}
+
+// Reports outputs whose losses leave out different positions: the gradients of all outputs are divided by one count.
+void check_masks(const std::vector<ResolvedOutput>& outputs, const Graph& graph, Reader& reader) {
+  for (std::size_t i = 1; i < outputs.size(); ++i) {
+    const bool same_mask = graph.masks.empty() || graph.masks[i] == graph.masks[0];
+    if (same_mask && !outputs[i].loss.ignore_index && !outputs[0].loss.ignore_index) continue;
+    reader.error(
+        outputs[i].loss.location,
+        format("the outputs '{}' and '{}' leave out different positions of a sample (by padding masks or "
+               "ignore_index), but the losses of all outputs are divided by the same number of positions: give "
+               "all outputs the mask of the same layer, and use no ignore_index",
+               outputs[0].name, outputs[i].name));
+  }
 }
 
 // Returns a warning if an output has more values than its targets have classes, else "". Classes of positions, such as
@@ -76,7 +91,10 @@ Network build_network(const ProgramSpec& spec, std::int64_t micro_batch, bool tr
   network.graph = std::move(built.graph);
   network.layers = std::move(built.layers);
   network.blocks = std::move(built.blocks);
-  if (spec.predicts()) return network;
+  if (spec.predicts()) {
+    network.graph.masks.clear();
+    return network;
+  }
   if (training) check_patterns_of(spec.optimizer, network.graph, reader);
   Tensor weights;
   weights.name = "weights";
@@ -84,9 +102,11 @@ Network build_network(const ProgramSpec& spec, std::int64_t micro_batch, bool tr
   weights.role = Role::input;
   network.graph.weights = network.graph.add_tensor(std::move(weights));
   if (network.graph.samples == no_tensor) network.graph.samples = add_sample_numbers(network.graph);
+  check_masks(network.outputs, network.graph, reader);
   bool known = true;
   for (std::size_t i = 0; i < spec.outputs.size(); ++i) {
     const Shape& shape = network.graph.tensor(network.graph.outputs[i]).type.shape;
+    network.outputs[i].is_masked = !network.graph.masks.empty() && network.graph.masks[i] != no_tensor;
     match_output(spec, spec.outputs[i], shape, network.outputs[i], reader);
     if (!reader.ok()) continue;
     std::string wide = width_warning(network.outputs[i], shape, spec.outputs[i].target);

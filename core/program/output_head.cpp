@@ -8,6 +8,7 @@
 #include "core/graph/ops/elementwise/activations.h"
 #include "core/graph/ops/elementwise/softmax.h"
 #include "core/graph/ops/losses/losses.h"
+#include "core/graph/ops/masks.h"
 #include "core/graph/ops/metrics/metrics.h"
 #include "core/graph/ops/reshaping/shaping.h"
 #include "core/graph/ops/training/update.h"
@@ -83,6 +84,24 @@ void add_class_sums(OutputHead& head, Graph& graph, const MeshRank& rank) {
                     gather(head.class_sums, head.all_class_sums, name, rank)};
 }
 
+// Adds the weights of the positions, if losses and metrics leave out some of them.
+void add_weights(OutputHead& head, TensorId mask, Graph& graph) {
+  const ResolvedOutput& output = head.output;
+  if (!output.masks()) return;
+  const std::string name = output.prefixed("position_weights");
+  std::vector<TensorId> operands{graph.weights, graph.samples};
+  if (output.is_masked) operands.push_back(mask);
+  if (output.loss.ignore_index) operands.push_back(head.targets);
+  const TensorType type{graph.tensor(operands[2]).type.shape, DType::float32};
+  head.weights = add(graph, name, type, Role::activation);
+  head.counted = add(graph, name + "/counted", type, Role::activation);
+  head.weight_ops = {{std::make_shared<MaskWeights>(output.is_masked, output.loss.ignore_index),
+                      std::move(operands),
+                      {head.weights, head.counted},
+                      name,
+                      output.loss.location}};
+}
+
 // Whether a metric can be computed from class sums, for an output with classes that are split among ranks.
 bool takes_class_sums(const ResolvedMetric& metric, const ResolvedOutput& output) {
   return std::holds_alternative<Accuracy>(metric.rule) && output.target_encoding == TargetEncoding::class_number;
@@ -98,7 +117,7 @@ OutputHead prediction_head(ResolvedOutput output, TensorId logits, Graph& graph)
   return head;
 }
 
-OutputHead loss_head(ResolvedOutput resolved, TensorId logits, Graph& graph, const MeshRank& rank) {
+OutputHead loss_head(ResolvedOutput resolved, TensorId logits, TensorId mask, Graph& graph, const MeshRank& rank) {
   OutputHead head;
   head.output = std::move(resolved);
   head.logits = logits;
@@ -111,6 +130,7 @@ OutputHead loss_head(ResolvedOutput resolved, TensorId logits, Graph& graph, con
   const int ranks = declared_split(graph.tensor(logits), MeshAxis::tensor) ? rank.size(MeshAxis::tensor) : 1;
   const TensorType whole{type.shape.with_back(type.shape.back() * ranks), type.dtype};
   head.targets = add(graph, output.prefixed("targets"), target_type(output.target_encoding, whole.shape), Role::input);
+  add_weights(head, mask, graph);
   add_sums(head, graph);
   if (graph.training) {
     head.loss_gradient = add(graph, graph.tensor(logits).name + "/gradient", type, Role::activation);
@@ -148,12 +168,13 @@ void gather_outputs(Graph& graph, const std::vector<ResolvedOutput>& outputs, co
 std::vector<Op> sum_ops(const OutputHead& head, const SharedSums& shared, bool counts, bool training, bool accumulate) {
   const ResolvedOutput& output = head.output;
   std::vector<Op> ops = head.class_ops;
+  const TensorId weights = head.weights != no_tensor ? head.weights : shared.weights;
   for (std::size_t i = 0; i < output.metrics.size(); ++i) {
     const ResolvedMetric& metric = output.metrics[i];
     const bool of_sums = head.classes && takes_class_sums(metric, output);
     const TensorId input = of_sums ? head.all_class_sums : metric.of_predictions ? head.predictions : head.whole_logits;
     ops.push_back({std::make_shared<Metric>(metric.rule, accumulate, of_sums),
-                   {input, head.targets, shared.weights},
+                   {input, head.targets, weights},
                    {head.metrics[i]},
                    output.prefixed(metric.name),
                    metric.location});
@@ -163,7 +184,7 @@ std::vector<Op> sum_ops(const OutputHead& head, const SharedSums& shared, bool c
   if (counts) results.push_back(shared.weight);
   if (training) results.push_back(scales ? head.unscaled_gradient : head.loss_gradient);
   const auto scale = static_cast<float>(output.weight / static_cast<double>(output.rows_counted));
-  std::vector<TensorId> inputs{head.logits, head.targets, shared.weights};
+  std::vector<TensorId> inputs{head.logits, head.targets, weights};
   if (head.classes) inputs.push_back(head.all_class_sums);
   ops.push_back({std::make_shared<Loss>(output.loss.rule, training, accumulate, scale, counts, head.classes),
                  std::move(inputs), std::move(results), output.prefixed("loss"), output.loss.location});

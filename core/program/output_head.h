@@ -20,14 +20,19 @@ struct OutputHead {
   TensorId all_class_sums = no_tensor;  // the class sums of all ranks, gathered
   TensorId whole_logits = no_tensor;    // the logits of all classes, gathered from the ranks; no_tensor if unused
   TensorId targets = no_tensor;         // role input
-  TensorId loss = no_tensor;            // float32 scalar, role reduced: the sum of the losses
-  std::vector<TensorId> metrics;        // role reduced, in the order of the config
-  TensorId loss_gradient = no_tensor;   // gradient with respect to the logits, in training
+  // If losses and metrics leave out positions: the weights of all positions, and 1 for each position that counts, else
+  // 0; both float32 [N, P...].
+  TensorId weights = no_tensor;
+  TensorId counted = no_tensor;
+  TensorId loss = no_tensor;           // float32 scalar, role reduced: the sum of the losses
+  std::vector<TensorId> metrics;       // role reduced, in the order of the config
+  TensorId loss_gradient = no_tensor;  // gradient with respect to the logits, in training
   // In float16: the loss's gradient before it is multiplied by the loss scale, which results in loss_gradient.
   TensorId unscaled_gradient = no_tensor;
   TensorId predictions = no_tensor;  // float32, softmax or sigmoid included; no_tensor if unused
   std::vector<Op> prediction_ops;    // compute whole_logits and predictions from the logits
   std::vector<Op> class_ops;         // compute all_class_sums from the logits
+  std::vector<Op> weight_ops;        // compute `weights` and `counted`
 };
 
 // The scalars and the weights that all output heads share.
@@ -39,16 +44,18 @@ struct SharedSums {
 
 // Returns the head of an output for prediction, which has only predictions. Adds its tensors to the graph.
 OutputHead prediction_head(ResolvedOutput output, TensorId logits, Graph& graph);
-// Returns the head of an output for training or evaluation; without `logits` it has only the sums. Ranks along the
-// tensor axis may hold different ranges of the classes (gather_outputs()).
-OutputHead loss_head(ResolvedOutput output, TensorId logits, Graph& graph, const MeshRank& rank);
+// Returns the head of an output for training or evaluation; without `logits` it has only the sums. `mask` is the
+// output's padding mask, or no_tensor. Ranks along the tensor axis may hold different ranges of the classes
+// (gather_outputs()).
+OutputHead loss_head(ResolvedOutput output, TensorId logits, TensorId mask, Graph& graph, const MeshRank& rank);
 
 // Gathers the outputs that are split along the tensor axis, except outputs with a loss that can be computed from ranges
 // of the classes. With `predicts`, gathers all outputs that are split.
 void gather_outputs(Graph& graph, const std::vector<ResolvedOutput>& outputs, const MeshRank& rank, bool predicts);
 
 // The ops that turn a micro-batch's output into sums, and in training into the gradient of the loss; they run after
-// prediction_ops. `counts`: whether this output's loss sums up the weights; only the loss of one output does so.
+// prediction_ops and weight_ops. `counts`: whether this output's loss sums up the weights; only the loss of one output
+// does so.
 std::vector<Op> sum_ops(const OutputHead& head, const SharedSums& shared, bool counts, bool training, bool accumulate);
 
 // The ops that set the sums of an output to zero, on the stages of a pipeline that do not hold the output; `counts` has

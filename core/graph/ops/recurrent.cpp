@@ -14,7 +14,8 @@ AttributeText describe(const RecurrentAttributes& a) {
   return text.word(std::string(name_of(a.cell)))
       .flag("last_step", !a.sequences)
       .flag("backwards", a.backwards)
-      .flag("reversed", a.reversed);
+      .flag("reversed", a.reversed)
+      .flag("masked", a.masked);
 }
 
 int gates_of(RecurrentCell cell) {
@@ -23,6 +24,9 @@ int gates_of(RecurrentCell cell) {
 bool splits(RecurrentCell cell) {
   return with_cell(cell, [](auto arithmetic) { return decltype(arithmetic)::splits; });
 }
+
+// The number of inputs of Recurrent before the mask.
+std::size_t inputs_before_mask(const RecurrentAttributes& a, std::size_t inputs) { return inputs - (a.masked ? 1 : 0); }
 
 // Counts the matrix products with the recurrent kernel in all steps, and about 8 operations for each gate.
 double step_flops(const TensorType& gates, std::int64_t units) {
@@ -39,8 +43,9 @@ std::vector<TensorType> Recurrent::outputs(std::span<const TensorType> inputs) c
   require(
       x.shape.rank() == 3 && kernel.rank() == 2 && kernel[1] == gates_of(a.cell) * kernel[0] && x.shape[2] == kernel[1],
       "recurrent: x and the kernel do not fit");
-  require(inputs.size() == 2 || (splits(a.cell) && inputs[2].shape == Shape{kernel[1]}),
+  require(inputs_before_mask(a, inputs.size()) == 2 || (splits(a.cell) && inputs[2].shape == Shape{kernel[1]}),
           "recurrent: the bias does not fit the kernel");
+  require(!a.masked || inputs.back().shape == Shape{x.shape[0], x.shape[1]}, "recurrent: the mask does not fit x");
   const TensorType steps{x.shape.with_back(kernel[0]), x.dtype};
   std::vector<TensorType> types{a.sequences ? steps : TensorType{{x.shape[0], kernel[0]}, x.dtype}};
   if (training) types.insert(types.end(), {x, steps, steps});
@@ -49,7 +54,8 @@ std::vector<TensorType> Recurrent::outputs(std::span<const TensorType> inputs) c
 
 OutputPlacements Recurrent::placements(const PlacementQuery& query) const {
   PlacementRule rule{{"a..", ".."}, {a.sequences ? "a.." : "a."}};
-  if (query.inputs.size() > 2) rule.inputs.emplace_back(".");
+  if (inputs_before_mask(a, query.inputs.size()) > 2) rule.inputs.emplace_back(".");
+  if (a.masked) rule.inputs.emplace_back("a.");
   rule.outputs.resize(query.output_types.size(), "a..");
   return place_by(rule, query);
 }
@@ -61,10 +67,11 @@ double Recurrent::flops(std::span<const TensorType> inputs, std::span<const Tens
 void Recurrent::differentiate(const Op& op, Differentiator& differentiator) const {
   require(training, "recurrent: no gradient outside of training");
   const TensorId gates = op.outputs[1], memories = op.outputs[2], states = op.outputs[3];
-  const auto gradients =
-      differentiator.emit(std::make_shared<RecurrentGrad>(a),
-                          {differentiator.gradient_of(op.outputs[0]), gates, memories, states, op.inputs[1]}, op);
-  const bool needs_bias_gradient = op.inputs.size() > 2 && differentiator.needs_gradient(op.inputs[2]);
+  std::vector<TensorId> operands{differentiator.gradient_of(op.outputs[0]), gates, memories, states, op.inputs[1]};
+  if (a.masked) operands.push_back(op.inputs.back());
+  const auto gradients = differentiator.emit(std::make_shared<RecurrentGrad>(a), std::move(operands), op);
+  const bool needs_bias_gradient =
+      inputs_before_mask(a, op.inputs.size()) > 2 && differentiator.needs_gradient(op.inputs[2]);
   if (differentiator.needs_gradient(op.inputs[1]) || needs_bias_gradient) {
     std::vector<TensorId> results{parameter_gradient_or_none(op.inputs[1], differentiator)};
     if (needs_bias_gradient) results.push_back(differentiator.parameter_gradient(op.inputs[2]));
@@ -82,6 +89,7 @@ std::vector<TensorType> RecurrentGrad::outputs(std::span<const TensorType> input
 
 OutputPlacements RecurrentGrad::placements(const PlacementQuery& query) const {
   PlacementRule rule{{a.sequences ? "a..+S" : "a.+S", "a..", "a..", "a..", ".."}, {}};
+  if (a.masked) rule.inputs.emplace_back("a.");
   rule.outputs.resize(query.output_types.size(), "a..+S");
   return place_by(rule, query);
 }

@@ -17,6 +17,7 @@ struct RecurrentAttributes {
   bool sequences = true;   // whether y has all steps instead of only the last one
   bool backwards = false;  // whether steps are computed from the last to the first
   bool reversed = false;   // whether y has the steps in reverse order of computation
+  bool masked = false;     // whether a mask tells which steps are computed; all states stay the same in the others
 };
 
 // The sizes of an op, and the positions in its tensors of the step that is computed as number `step` (from 0).
@@ -46,10 +47,11 @@ auto with_cell(RecurrentCell cell, const Body& body) {
   return cell == RecurrentCell::lstm ? body(LstmCell{}) : body(GruCell{});
 }
 
-// Inputs: x [N, T, gates * U], recurrent kernel [U, gates * U], and with GRU a recurrent bias [gates * U] (optional).
-// The columns of the gates are stored one gate after the other. Outputs: y [N, T, U], or [N, U] if not `sequences`. In
-// training also the values that the gradient needs, in the order of the steps of x: the gates (like x; in place on x),
-// the memories of the cells and the h before each step ([N, T, U]).
+// Inputs: x [N, T, gates * U], recurrent kernel [U, gates * U], with GRU a recurrent bias [gates * U] (optional), and
+// if `masked` a mask uint8 [N, T], which is 0 at the steps of x that are left out: there, y is that of the step before,
+// or 0 at first. The columns of the gates are stored one gate after the other. Outputs: y [N, T, U], or [N, U] if not
+// `sequences`. In training also the values that the gradient needs, in the order of the steps of x: the gates (like x;
+// in place on x), the memories of the cells and the h before each step ([N, T, U]).
 struct Recurrent final : OpDef {
   RecurrentAttributes a;
   bool training = false;
@@ -66,9 +68,9 @@ struct Recurrent final : OpDef {
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };
 
-// Inputs: dy (like y), then the gates, the memories and the h before each step from Recurrent, and the recurrent
-// kernel. Outputs: dx [N, T, gates * U] (in place on the gates), and for a cell with `splits` the gradient with respect
-// to the recurrent product, like dx.
+// Inputs: dy (like y), then the gates, the memories and the h before each step from Recurrent, the recurrent kernel,
+// and if `masked` the mask. Outputs: dx [N, T, gates * U] (in place on the gates), and for a cell with `splits` the
+// gradient with respect to the recurrent product, like dx.
 struct RecurrentGrad final : OpDef {
   RecurrentAttributes a;
 

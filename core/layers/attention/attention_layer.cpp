@@ -7,6 +7,7 @@
 #include "core/base/random.h"
 #include "core/graph/ops/attention.h"
 #include "core/graph/ops/dense.h"
+#include "core/graph/ops/masks.h"
 #include "core/graph/ops/normalization/layer_norm.h"
 #include "core/graph/ops/reshaping/shaping.h"
 #include "core/layers/images.h"
@@ -71,6 +72,11 @@ TensorId AttentionLayer::prepare(Layer& layer, const std::string& name, TensorId
   return rotary_embedding ? rotate_heads(layer, *rotary_embedding, layer.output(x), heads, numbers) : x;
 }
 
+TensorId AttentionLayer::key_mask(Layer& layer, const Feature& value, const Feature& key) {
+  if (!value.masked() || !key.masked() || value.mask == key.mask) return value.masked() ? value.mask : key.mask;
+  return layer.op(std::make_shared<MergeMasks>(true), {value.mask, key.mask})[0];
+}
+
 Feature AttentionLayer::attend(Layer& layer, const std::vector<Feature>& inputs, const HeadSizes& sizes) const {
   if (sizes.heads % sizes.key_heads != 0) {
     return layer.error(format("{} heads of queries cannot share {} heads of keys: the one number must divide the other",
@@ -105,7 +111,9 @@ Feature AttentionLayer::attend(Layer& layer, const std::vector<Feature>& inputs,
                                  .scale = static_cast<float>(1 / std::sqrt(static_cast<double>(sizes.head_size))),
                                  .causal = use_causal_mask,
                                  .window = sliding_window,
+                                 .mask = value.masked() || key.masked(),
                                  .documents = reads_documents()};
+  if (attributes.mask) operands.push_back(key_mask(layer, value, key));
   if (numbers != no_tensor) operands.push_back(numbers);
   if (layer.training() && dropout > 0) {
     attributes.dropout = {static_cast<float>(dropout), layer.seed(), name_hash(layer.path()), {}};
@@ -113,7 +121,8 @@ Feature AttentionLayer::attend(Layer& layer, const std::vector<Feature>& inputs,
   }
   const TensorId y = layer.op(std::make_shared<Attention>(attributes), operands, {"log_sum_exp"})[0];
   const std::int64_t outputs = output_shape.or_else(query_features);
-  return layer.output(project(layer, "attention_output", y, outputs, {sizes.heads, sizes.value_size, outputs}));
+  const TensorId result = project(layer, "attention_output", y, outputs, {sizes.heads, sizes.value_size, outputs});
+  return layer.output(result, query.mask);
 }
 
 }  // namespace trainctl

@@ -41,6 +41,7 @@ struct AttentionLayer : LayerOptions {
   RegularizerChoice kernel_regularizer, bias_regularizer;
 
   std::vector<Reference> references() const final;
+  MaskUse mask_use() const override { return MaskUse::own; }
   bool reads_numbers(std::size_t input) const override { return reads_documents() && input + 1 == references().size(); }
 
  protected:
@@ -50,6 +51,8 @@ struct AttentionLayer : LayerOptions {
  private:
   // Returns the query, the value and the key among the inputs, or unknown features after reporting an error.
   std::array<Feature, 3> operands(Layer& layer, const std::vector<Feature>& inputs) const;
+  // The mask of the keys that queries see: those that neither the mask of the value nor that of the key hides.
+  static TensorId key_mask(Layer& layer, const Feature& value, const Feature& key);
   // Returns queries or keys [N, T, heads * size] with each head normalized and rotated, if the options say so;
   // no_tensor after reporting an error.
   TensorId prepare(Layer& layer, const std::string& name, TensorId x, std::int64_t heads, std::int64_t size,

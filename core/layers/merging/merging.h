@@ -9,6 +9,7 @@ struct MergingLayer : LayerOptions {
   std::vector<Reference> from;
 
   std::vector<Reference> references() const final { return from; }
+  MaskUse mask_use() const final { return MaskUse::merges; }
 };
 
 // Reports an error if the layer has fewer than two inputs.

@@ -64,7 +64,7 @@ void Expansion::add_input(const ModelInput& from) {
   } else if (options.compute != DType::float32 && from.format.dtype != DType::int32) {
     x = graph.add_op(std::make_shared<Cast>(options.compute), {x}, name, {}, {"cast"})[0];
   }
-  features_[name] = {x, name, {}};
+  features_[name] = {x, name, {}, no_tensor};
 }
 
 void Expansion::run() {
@@ -73,8 +73,13 @@ void Expansion::run() {
   const Feature first = inputs.size() == 1 ? features_.begin()->second : Feature{};
   find_outputs(inputs);
   const Feature last = expand(model.layers, first, "", model.outputs.empty() ? 0 : no_output, inputs);
-  if (model.outputs.empty()) graph.outputs = {last.tensor};
-  for (const std::string& path : output_paths_) graph.outputs.push_back(features_[path].tensor);
+  const auto add_output = [this](const Feature& output) {
+    graph.outputs.push_back(output.tensor);
+    graph.masks.push_back(output.mask);
+  };
+  if (model.outputs.empty()) add_output(last);
+  for (const std::string& path : output_paths_) add_output(features_[path]);
+  if (std::ranges::all_of(graph.masks, [](TensorId mask) { return mask == no_tensor; })) graph.masks.clear();
   if (reader.ok()) check_logits();
 }
 
@@ -170,7 +175,13 @@ Feature Expansion::expand_layer(const LayerOptions& layer_options, Layer& layer,
     }
   }
   try {
-    const Feature output = layer_options.expand(layer, inputs);
+    Feature output = layer_options.expand(layer, inputs);
+    if (output.known()) {
+      const MaskUse use = layer_options.mask_use();
+      if (use == MaskUse::ends) output.mask = no_tensor;
+      if (use == MaskUse::keeps) output.mask = inputs[0].mask;
+      if (use == MaskUse::merges) output.mask = layer.merged_mask(inputs);
+    }
     if (graph.bytes <= max_bytes) return output;
   } catch (const OverflowError&) {
   }

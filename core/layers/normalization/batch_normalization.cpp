@@ -23,6 +23,12 @@ Keys<BatchNormalizationOptions> BatchNormalizationOptions::keys() {
 }
 
 Feature BatchNormalizationOptions::expand(Layer& layer, const std::vector<Feature>& inputs) const {
+  if (inputs[0].masked()) {
+    return layer.error(
+        "its input has a padding mask, and statistics over the positions that are not padding are not supported: use "
+        "layer_normalization",
+        inputs[0]);
+  }
   const std::int64_t channels = layer.shape(inputs[0]).back();
   const BatchNormAttributes attributes{static_cast<float>(epsilon), scale, center, false, false};
   std::vector<TensorId> operands{inputs[0].tensor};

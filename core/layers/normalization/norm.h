@@ -14,6 +14,8 @@ struct NormLayer : ChainedLayer {
   InitializerChoice beta_initializer{"zeros"};
   InitializerChoice gamma_initializer{"ones"};
 
+  MaskUse mask_use() const override { return MaskUse::keeps; }
+
  protected:
   NormAttributes attributes() const { return {static_cast<float>(epsilon), scale, center}; }
   // Normalises the input by the op `norm`, with one gamma and one beta for each element of the last dimension.

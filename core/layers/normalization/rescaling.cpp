@@ -17,6 +17,8 @@ Feature scaled(Layer& layer, const Feature& input, SampleFormat format) {
 struct RescalingOptions final : ChainedLayer {
   double scale = 1, offset = 0;
 
+  MaskUse mask_use() const override { return MaskUse::keeps; }
+
   Feature expand(Layer& layer, const std::vector<Feature>& inputs) const override {
     return scaled(layer, inputs[0], {{}, {static_cast<float>(scale)}, {static_cast<float>(offset)}});
   }
@@ -24,6 +26,8 @@ struct RescalingOptions final : ChainedLayer {
 
 struct NormalizationOptions final : ChainedLayer {
   std::vector<double> mean, variance;
+
+  MaskUse mask_use() const override { return MaskUse::keeps; }
 
   Feature expand(Layer& layer, const std::vector<Feature>& inputs) const override {
     const std::int64_t channels = layer.shape(inputs[0]).back();

@@ -11,6 +11,8 @@ struct RmsNormalizationOptions final : ChainedLayer {
   double epsilon = 1e-6;
   InitializerChoice scale_initializer{"ones"};
 
+  MaskUse mask_use() const override { return MaskUse::keeps; }
+
   Feature expand(Layer& layer, const std::vector<Feature>& inputs) const override {
     const Shape channels{layer.shape(inputs[0]).back()};
     const TensorId scale = layer.parameter("scale", channels, make_initializer(scale_initializer, channels), false);

@@ -1,5 +1,6 @@
 // max_pooling1d, average_pooling1d, global_max_pooling1d, global_average_pooling1d: pooling over sequences, computed as
 // pooling over images one pixel high.
+#include "core/graph/ops/masks.h"
 #include "core/layers/images.h"
 #include "core/layers/pooling/pooling2d.h"
 #include "core/layers/table.h"
@@ -25,6 +26,9 @@ template <PoolMode mode>
 struct GlobalPooling1dOptions final : ChainedLayer {
   Feature expand(Layer& layer, const std::vector<Feature>& inputs) const override {
     if (!is_sequence(layer, inputs[0])) return {};
+    if (mode == PoolMode::average && inputs[0].masked()) {
+      return layer.output(layer.op(std::make_shared<MaskedMean>(), {inputs[0].tensor, inputs[0].mask})[0]);
+    }
     return layer.output(pool_globally(layer, inputs[0], as_images(layer, inputs[0]), mode));
   }
 };
@@ -55,8 +59,10 @@ Section global_max_pooling1d() {
 }
 
 Section global_average_pooling1d() {
-  return layer_keys<GlobalPooling1dOptions<PoolMode::average>>("global_average_pooling1d",
-                                                               "The mean of each channel of a sequence.");
+  return layer_keys<GlobalPooling1dOptions<PoolMode::average>>(
+      "global_average_pooling1d",
+      "The mean of each channel of a sequence, over the positions that "
+      "its padding mask shows if it has one.");
 }
 
 }  // namespace trainctl

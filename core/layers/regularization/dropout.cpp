@@ -38,6 +38,8 @@ struct DropoutOptions final : ChainedLayer {
   double rate = 0;
   std::vector<std::int64_t> noise_shape;
 
+  MaskUse mask_use() const override { return MaskUse::keeps; }
+
   Feature expand(Layer& layer, const std::vector<Feature>& inputs) const override {
     const Shape x = layer.shape(inputs[0]);
     const auto unit = noise_shape.empty() ? DropoutUnit::element : unit_of(noise_shape, x);
@@ -54,6 +56,8 @@ struct DropoutOptions final : ChainedLayer {
 
 struct SpatialDropoutOptions final : ChainedLayer {
   double rate = 0;
+
+  MaskUse mask_use() const override { return MaskUse::keeps; }
 
   Feature expand(Layer& layer, const std::vector<Feature>& inputs) const override {
     return drop(layer, inputs[0], rate, DropoutUnit::channel);

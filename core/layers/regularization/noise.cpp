@@ -10,6 +10,8 @@ namespace {
 struct GaussianNoiseOptions final : ChainedLayer {
   double stddev = 0;
 
+  MaskUse mask_use() const override { return MaskUse::keeps; }
+
   Feature expand(Layer& layer, const std::vector<Feature>& inputs) const override {
     if (!layer.training() || stddev == 0) return layer.output(inputs[0].tensor);
     std::vector<TensorId> operands = layer.dropout_inputs();

@@ -49,6 +49,11 @@ std::string with_batch_and_steps_swapped(const OnnxOp& op, const std::string& x)
 
 void recurrent(const OnnxOp& op) {
   const RecurrentAttributes& a = op.as<Recurrent>().a;
+  if (a.masked) {
+    throw Error(ErrorKind::config, op.name("recurrent") +
+                                       ": ONNX has no recurrent layer that leaves out the steps of a "
+                                       "padding mask");
+  }
   const OnnxOp product = op.producer(0);
   require(product.is<Dense>(), "a recurrent op does not follow the product of its input with the kernel");
   const std::vector<std::int64_t> gates = gate_order(a.cell);

@@ -32,6 +32,10 @@ class StageCut {
                 format("the stages do not follow the order of the layers: '{}'", op.name));
       }
     }
+    for (std::size_t i = 0; i < graph_.masks.size(); ++i) {  // the loss of an output reads its mask
+      const int reader = maker_[index(graph_.outputs[i])];
+      if (graph_.masks[i] != no_tensor) readers_[index(graph_.masks[i])].insert(reader);
+    }
   }
 
   Graph stage() {
@@ -95,8 +99,10 @@ class StageCut {
     };
     std::for_each(graph_.inputs.begin(), graph_.inputs.end(), drop_unused);
     drop_unused(graph_.step);
-    for (TensorId& output : graph_.outputs) {
-      if (maker_[index(output)] != own_) output = no_tensor;
+    for (std::size_t i = 0; i < graph_.outputs.size(); ++i) {
+      if (maker_[index(graph_.outputs[i])] == own_) continue;
+      graph_.outputs[i] = no_tensor;
+      if (!graph_.masks.empty()) graph_.masks[i] = no_tensor;
     }
     std::erase_if(graph_.parameters, [&](const GraphParameter& parameter) { return !held.contains(parameter.tensor); });
     for (GraphParameter& parameter : graph_.parameters) {

@@ -16,6 +16,7 @@
 #include "core/graph/ops/images/padding.h"
 #include "core/graph/ops/images/upsample2d.h"
 #include "core/graph/ops/losses/losses.h"
+#include "core/graph/ops/masks.h"
 #include "core/graph/ops/metrics/metrics.h"
 #include "core/graph/ops/normalization/batch_norm_pool.h"
 #include "core/graph/ops/normalization/group_norm.h"
@@ -177,6 +178,22 @@ void add_embeddings(Cases& cases, DType dtype) {
   }
 }
 
+void add_masks(Cases& cases, DType dtype) {
+  const CaseInput x{{{4, 6, 8}, dtype}}, tokens{{{4, 6}, DType::int32}, 0, 3}, mask{{{4, 6}, DType::uint8}, 0, 2};
+  const CaseInput means{{{4, 8}, dtype}}, weights{{{4, 6}, floats}, 0.5}, each{{{4}, floats}, 0.5};
+  const CaseInput numbers{{{4}, DType::int64}, 0, 9};
+  cases.push_back({"position_mask of tokens", {tokens}, always_a<PositionMask>(0.0f), 3});
+  cases.push_back({"position_mask of values", {x}, always_a<PositionMask>(0.0f), 3});
+  for (const bool all : {false, true}) cases.push_back({"merge_masks", {mask, mask}, always_a<MergeMasks>(all), 3});
+  cases.push_back({"mask_positions", {x, mask}, always_a<MaskPositions>(), 5});
+  cases.push_back({"masked_mean", {x, mask}, always_a<MaskedMean>(), 4});
+  cases.push_back({"masked_mean_grad", {means, mask}, always_a<MaskedMeanGrad>(), 4});
+  const std::optional<std::int32_t> none, one{1};
+  cases.push_back({"mask_weights", {weights, numbers, mask}, always_a<MaskWeights>(true, none), 3});
+  cases.push_back({"mask_weights of samples", {each, numbers, mask, tokens}, always_a<MaskWeights>(true, one), 3});
+  cases.push_back({"mask_weights of targets", {weights, numbers, tokens}, always_a<MaskWeights>(false, one), 3});
+}
+
 void add_positions(Cases& cases, DType dtype) {
   const CaseInput x{{{4, 3, 16}, dtype}}, documents{{{4, 3}, DType::int32}, 0, 2}, table{{{5, 16}, floats}};
   const RotaryAttributes heads{.head_size = 4, .width = 4};
@@ -318,6 +335,12 @@ void add_recurrent(Cases& cases, DType dtype) {
     cases.push_back({"recurrent last step", inputs, always_a<Recurrent>(one, false), 2});
     cases.push_back({"recurrent_grad", {states, x, states, states, kernel}, always_a<RecurrentGrad>(all), 3});
     cases.push_back({"recurrent_grad last step", {last, x, states, states, kernel}, always_a<RecurrentGrad>(one), 3});
+    const RecurrentAttributes masked{.cell = cell, .masked = true};
+    const CaseInput mask{{{4, 2}, DType::uint8}, 0, 2};
+    inputs.push_back(mask);
+    cases.push_back({"recurrent with a mask", inputs, always_a<Recurrent>(masked, true), 2});
+    cases.push_back(
+        {"recurrent_grad with a mask", {states, x, states, states, kernel, mask}, always_a<RecurrentGrad>(masked), 3});
   }
 }
 
@@ -474,6 +497,7 @@ Cases placement_cases(DType dtype) {
   add_dense(cases, dtype);
   add_embeddings(cases, dtype);
   add_positions(cases, dtype);
+  add_masks(cases, dtype);
   add_convolutions(cases, dtype);
   add_pooling(cases, dtype);
   add_normalisation(cases, dtype);

@@ -22,16 +22,22 @@ double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
 std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
-// Returns y [N, T, U] by the definition, with the steps in the order in which they are computed.
+// Returns y [N, T, U] by the definition; `mask` [N, T] may be null, with the steps in the order in which they are
+// computed.
 std::vector<double> by_definition(RecurrentCell cell, const Sizes& s, const Value& x, const Value& kernel,
-                                  const Value* bias, bool backwards) {
+                                  const Value* bias, bool backwards, const Value* mask = nullptr) {
   const bool lstm = cell == RecurrentCell::lstm, simple = cell == RecurrentCell::simple;
   const std::int64_t units = s.units, columns = x.type.shape[2];
   std::vector<double> y(at(s.samples * s.steps * units));
   for (std::int64_t n = 0; n < s.samples; ++n) {
     std::vector<double> h(at(units)), c(at(units));
     for (std::int64_t t = 0; t < s.steps; ++t) {
-      const double* row = &x.values[at((n * s.steps + (backwards ? s.steps - 1 - t : t)) * columns)];
+      const std::int64_t position = n * s.steps + (backwards ? s.steps - 1 - t : t);
+      const double* row = &x.values[at(position * columns)];
+      if (mask != nullptr && mask->values[at(position)] == 0) {
+        std::copy(h.begin(), h.end(), &y[at((n * s.steps + t) * units)]);
+        continue;
+      }
       std::vector<double> product(at(columns));
       for (std::int64_t k = 0; k < columns; ++k) {
         if (bias != nullptr) product[at(k)] = bias->values[at(k)];
@@ -100,6 +106,54 @@ TEST_CASE("steps of recurrent layers follow the cells' definitions") {
       CHECK(largest_error(run_op(*backend, other, inputs, {}, nullptr, nullptr, places)[0], turned) < tolerance);
       CHECK(largest_error(run_op(*backend, one, inputs, {}, nullptr, nullptr, places)[0], last) < tolerance);
     }
+  }
+}
+
+TEST_CASE("steps that a mask leaves out change no state, and their gradients are those of the step before") {
+  const auto backend = backend_under_test({.threads = 2});
+  const RecurrentCell cell = GENERATE(RecurrentCell::lstm, RecurrentCell::gru, RecurrentCell::simple);
+  const bool backwards = GENERATE(false, true), sequences = GENERATE(false, true);
+  const Sizes s{53, 6, 20};
+  const std::int64_t columns = gates_of(cell) * s.units;
+  Value x = random_value({s.samples, s.steps, columns}, DType::float32, 1, -2, 2);
+  const Value kernel = random_value({s.units, columns}, DType::float32, 2, -0.3, 0.3);
+  const Value bias = random_value({columns}, DType::float32, 3);
+  const Value mask = random_integers({s.samples, s.steps}, DType::uint8, 4, 2);
+  const bool biased = cell == RecurrentCell::gru;
+  std::vector<Value> inputs{x, kernel};
+  if (biased) inputs.push_back(bias);
+  inputs.push_back(mask);
+  CAPTURE(static_cast<int>(cell), backwards, sequences);
+  const RecurrentAttributes a{cell, sequences, backwards, false, true};
+  const auto expected = [&](const Value& values) {
+    std::vector<double> all = by_definition(cell, s, values, kernel, biased ? &bias : nullptr, backwards, &mask), last;
+    for (std::int64_t n = 0; n < s.samples && !sequences; ++n) {
+      const auto end = all.begin() + (n + 1) * s.steps * s.units;
+      last.insert(last.end(), end - s.units, end);
+    }
+    return sequences ? all : last;
+  };
+  const auto outputs = run_op(*backend, std::make_shared<Recurrent>(a, true), inputs);
+  CHECK(largest_error(outputs[0], expected(x)) < 4e-6);
+  CHECK(largest_error(run_op(*backend, std::make_shared<Recurrent>(a, false), inputs)[0], expected(x)) < 4e-6);
+  const Value dy = random_value(outputs[0].type.shape, DType::float32, 5);
+  const auto gradients =
+      run_op(*backend, std::make_shared<RecurrentGrad>(a), {dy, outputs[1], outputs[2], outputs[3], kernel, mask});
+  const auto loss = [&](const Value& values) {
+    const std::vector<double> y = expected(values);
+    double sum = 0;
+    for (std::size_t i = 0; i < y.size(); ++i) sum += y[i] * dy.values[i];
+    return sum;
+  };
+  for (std::int64_t i = 0; i < 40; ++i) {
+    const std::size_t element = at(i * 7919 % x.type.shape.count());
+    const double before = x.values[element], step = 1e-5;
+    x.values[element] = before + step;
+    const double above = loss(x);
+    x.values[element] = before - step;
+    const double slope = (above - loss(x)) / (2 * step);
+    x.values[element] = before;
+    CHECK(gradients[0].values[element] == Approx(slope).margin(2e-5));
   }
 }
 

@@ -127,6 +127,10 @@ SEQUENCES = [{"reversible_embedding": {"name": "vectors", "input_dim": 11, "outp
     attention_grouped=[{"group_query_attention": {
         "num_query_heads": 4, "num_key_value_heads": 2, "head_dim": 4, "use_causal_mask": True, "rotary_embedding": {},
         "query_key_norm": 1e-6}}],
+    masked=[{"embedding": {"from": "input", "input_dim": 11, "output_dim": 6, "mask_zero": True}},
+            {"multi_head_attention": {"num_heads": 2, "key_dim": 3}}, "global_average_pooling1d"],
+    masked_values=[{"masking": {"mask_value": 0.5}}, {"masking": {"name": "zero", "from": "masked_0"}},
+                   {"add": {"from": ["masked_values_0", "zero"]}}, "global_average_pooling1d"],
     rms_normalized=[{"rms_normalization": {"scale_initializer": RANDOM["gamma_initializer"]}}],
     plain=[{"activation": {"activation": "linear"}}],
     same=[{"conv1d": {"filters": 4, "kernel_size": 3, "padding": "same", "activation": "relu", **BIASED}}],

@@ -68,6 +68,18 @@ TRAINCTL_INLINE inline void take_step(const StepRows& s, std::int64_t units) {
   }
 }
 
+// A step of a sample that is left out: h and the carry stay the same. The following step's gradient of an LSTM reads
+// the carry as this step's memory.
+TRAINCTL_INLINE inline void leave_out(const StepRows& s, std::int64_t units, std::int64_t columns) {
+  std::fill_n(s.gates, columns, 0.0f);
+  std::copy_n(s.carry, units, s.memory);
+}
+
+// The mask [N, T] of the steps, which is the last input; null if there is none.
+const std::uint8_t* mask_of(const Sizes& size, const Buffers& buffers) {
+  return size.a.masked ? buffers.in<std::uint8_t>(buffers.binding.inputs.size() - 1) : nullptr;
+}
+
 // The forward pass: sizes, the offsets of the arrays in its workspace, and the loop over steps.
 template <class Cell, class T>
 struct Forward {
@@ -99,7 +111,8 @@ struct Forward {
     float* const work = buffers.workspace<float>();
     product.pack(buffers.in<float>(1), size.columns, 1, work + packed);
     std::fill_n(work + zeros, size.columns, 0.0f);
-    const float* bias = buffers.binding.inputs.size() > 2 ? buffers.in<float>(2) : work + zeros;
+    const bool biased = buffers.binding.inputs.size() > (size.a.masked ? 3 : 2);
+    const float* bias = biased ? buffers.in<float>(2) : work + zeros;
     parallel_ranges(size.samples, size.grain(), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t first = begin; first < end; first += block) {
         take_samples(buffers, bias, first, std::min(first + block, end));
@@ -110,6 +123,7 @@ struct Forward {
   void take_samples(const Buffers& buffers, const float* bias, std::int64_t first, std::int64_t last) const {
     float* const work = buffers.workspace<float>();
     const std::int64_t stride = product.c_stride(), units = size.units, count = last - first;
+    const std::uint8_t* mask = mask_of(size, buffers);
     std::fill_n(work + products + first * stride, count * stride, 0.0f);
     std::fill_n(work + h + first * units, count * units, 0.0f);
     std::fill_n(work + carry + first * units, count * units, 0.0f);
@@ -135,7 +149,11 @@ struct Forward {
             s.gates = buffers.out<float>(1) + row * size.columns;
             s.memory = buffers.out<float>(2) + row * units;
           }
-          take_step<Cell, T>(s, units);
+          if (mask != nullptr && mask[row] == 0) {
+            leave_out(s, units, size.columns);
+          } else {
+            take_step<Cell, T>(s, units);
+          }
           if (!direct && training) {
             store_row(s.gates, size.columns, buffers.out<T>(1) + row * size.columns);
             store_row(s.memory, units, buffers.out<T>(2) + row * units);
@@ -173,6 +191,13 @@ TRAINCTL_INLINE inline void take_step_back(const GradientRows& s, std::int64_t u
   }
 }
 
+// The gradient of a step that is left out: all of it goes to the step before.
+TRAINCTL_INLINE inline void pass_back(const GradientRows& s, std::int64_t units, std::int64_t columns, float* passed) {
+  for (std::int64_t u = 0; u < units; ++u) passed[u] = s.dy[u] + s.dh[u];
+  std::fill_n(s.dx, columns, 0.0f);
+  std::fill_n(s.dproduct, columns, 0.0f);
+}
+
 // The backward pass, which computes the steps in reverse order.
 template <class Cell, class T>
 struct Backward {
@@ -182,6 +207,7 @@ struct Backward {
   PackedProduct product;  // multiplies the gradients of a step with the transposed kernel
   WorkspaceLayout layout;
   std::int64_t packed, dproducts, dh, dcarry, zeros, scratch_row, scratch, product_scratch;
+  std::int64_t passed;  // the gradient of h that a step which is left out passes to the step before
 
   Backward(const LowerContext& context, const Sizes& sizes)
       : size(sizes), product(size.columns, size.units, context.input(1).dtype) {
@@ -193,6 +219,7 @@ struct Backward {
     scratch_row = direct ? 0 : size.columns + 4 * size.units;
     scratch = layout.add(size.samples * scratch_row);
     product_scratch = layout.add(size.samples * product.scratch_values());
+    passed = layout.add(size.a.masked ? size.samples * size.units : 0);
   }
 
   void operator()(const Buffers& buffers) const {
@@ -209,6 +236,7 @@ struct Backward {
   void take_samples(const Buffers& buffers, std::int64_t first, std::int64_t last) const {
     float* const work = buffers.workspace<float>();
     const std::int64_t stride = product.c_stride(), units = size.units, columns = size.columns, count = last - first;
+    const std::uint8_t* mask = mask_of(size, buffers);
     std::fill_n(work + dh + first * stride, count * stride, 0.0f);
     std::fill_n(work + dcarry + first * units, count * units, 0.0f);
     for (std::int64_t step = size.steps - 1; step >= 0; --step) {
@@ -232,7 +260,11 @@ struct Backward {
                          .dx = own};
           T* const dx = buffers.out<T>(0) + row * columns;
           if constexpr (direct) s.dx = dx;
-          take_step_back<Cell, T>(s, units);
+          if (mask != nullptr && mask[row] == 0) {
+            pass_back(s, units, columns, work + passed + n * units);
+          } else {
+            take_step_back<Cell, T>(s, units);
+          }
           if constexpr (!direct) store_row(s.dx, columns, dx);
           if constexpr (Cell::splits) store_row(s.dproduct, columns, buffers.out<T>(1) + row * columns);
         }
@@ -240,6 +272,9 @@ struct Backward {
       if (step == 0) continue;
       product.run(work + dproducts + first * columns, count, work + packed,
                   work + product_scratch + first * product.scratch_values(), work + dh + first * stride);
+      for (std::int64_t n = first; mask != nullptr && n < last; ++n) {
+        if (mask[size.row(n, step)] == 0) std::copy_n(work + passed + n * units, units, work + dh + n * stride);
+      }
     }
   }
 };

@@ -49,10 +49,11 @@ struct StepGrid {
 
 // The tensors of a forward step. Each pointer points to this step of the first sample. Some are null: y if the op does
 // not output this step, `bias` if there is none, `product` at the first step, and gates, memories and before outside
-// training.
+// training, and `mask` if no step is left out.
 template <class T>
 struct ForwardStep {
   const T* x;
+  const std::uint8_t* mask;
   const float *product, *bias;
   float* carry;  // [samples, units]
   T* h;          // [samples, units]: the input of the next product
@@ -65,7 +66,8 @@ __global__ void take_step(StepGrid grid, ForwardStep<T> s) {
   for (auto i = static_cast<std::uint32_t>(first_element()); i < grid.count; i += element_stride()) {
     const std::uint32_t sample = grid.by_units.quotient(i), unit = grid.by_units.remainder(i, sample);
     const std::int64_t columns = std::int64_t{gates} * grid.units, row = sample * grid.steps;
-    float x[gates], recurrent[gates], gate[gates], memory = 0;
+    const bool left_out = s.mask != nullptr && s.mask[row] == 0;
+    float x[gates], recurrent[gates], gate[gates] = {}, memory = 0;
     for (int g = 0; g < gates; ++g) {
       const std::int64_t column = std::int64_t{g} * grid.units + unit;
       x[g] = load(s.x[row * columns + column]);
@@ -75,7 +77,12 @@ __global__ void take_step(StepGrid grid, ForwardStep<T> s) {
     const bool first = s.product == nullptr;
     float carry = first ? 0.0f : s.carry[i];
     const T before = first ? store<T>(0.0f) : s.h[i];
-    const T h = store<T>(Cell::template step<Math>(x, recurrent, gate, carry, memory));
+    T h = before;
+    if (left_out) {
+      memory = carry;  // the following step's gradient of an LSTM reads it
+    } else {
+      h = store<T>(Cell::template step<Math>(x, recurrent, gate, carry, memory));
+    }
     s.carry[i] = carry;
     s.h[i] = h;
     if (s.y != nullptr) s.y[sample * grid.y_steps * grid.units + unit] = h;
@@ -89,11 +96,13 @@ __global__ void take_step(StepGrid grid, ForwardStep<T> s) {
 }
 
 // The tensors of a backward step. Some are null: dy if the op does not output this step, `memories_before` at the first
-// step, `dh` at the last step, and `drecurrent` if the cell does not split.
+// step, `dh` at the last step, `drecurrent` if the cell does not split, and mask and `passed` if no step is left out.
 template <class T>
 struct GradientStep {
   const T *dy, *gates, *memories, *memories_before, *before;
+  const std::uint8_t* mask;
   const float* dh;  // [samples, units]: from the following step
+  float* passed;    // [samples, units]: the gradient of h that a step which is left out passes to the step before
   float* dcarry;    // [samples, units]
   T* dproduct;      // [samples, gates * units]: the input of the product
   T *dx, *drecurrent;
@@ -112,10 +121,17 @@ __global__ void take_step_back(StepGrid grid, GradientStep<T> s) {
     }
     const float dy = s.dy != nullptr ? load(s.dy[sample * grid.y_steps * grid.units + unit]) : 0.0f;
     const bool last = s.dh == nullptr;
-    float dcarry = last ? 0.0f : s.dcarry[i];
-    Cell::template gradient<Math>(dy + (last ? 0.0f : s.dh[i]), gate, load(s.memories[state]),
-                                  s.memories_before != nullptr ? load(s.memories_before[state]) : 0.0f,
-                                  load(s.before[state]), dcarry, dx, drecurrent);
+    float dcarry = last ? 0.0f : s.dcarry[i], dh = dy + (last ? 0.0f : s.dh[i]);
+    if (s.mask != nullptr && !last) dh += s.passed[i];
+    const bool left_out = s.mask != nullptr && s.mask[row] == 0;
+    if (s.mask != nullptr) s.passed[i] = left_out ? dh : 0.0f;
+    if (left_out) {
+      for (int g = 0; g < gates; ++g) dx[g] = drecurrent[g] = 0.0f;
+    } else {
+      Cell::template gradient<Math>(dh, gate, load(s.memories[state]),
+                                    s.memories_before != nullptr ? load(s.memories_before[state]) : 0.0f,
+                                    load(s.before[state]), dcarry, dx, drecurrent);
+    }
     s.dcarry[i] = dcarry;
     for (int g = 0; g < gates; ++g) {
       const std::int64_t column = std::int64_t{g} * grid.units + unit;
@@ -146,7 +162,7 @@ Lowering lower_forward(const LowerContext& context, const Sizes& s) {
   const std::int64_t scratch = layout.add(product.workspace_bytes(), DType::uint8),
                      products = layout.add(s.samples * s.columns, DType::float32),
                      carry = layout.add(s.states(), DType::float32), h = layout.add(s.states(), dtype);
-  const bool bias = context.op.inputs.size() > 2, training = context.op.as<Recurrent>().training;
+  const bool bias = context.op.inputs.size() > (s.a.masked ? 3 : 2), training = context.op.as<Recurrent>().training;
   const StepGrid grid(s);
   return lower_steps(context, 1, dtype, product, layout, [=](const Buffers& p) {
     for (std::int64_t step = 0; step < s.steps; ++step) {
@@ -157,6 +173,7 @@ Lowering lower_forward(const LowerContext& context, const Sizes& s) {
       const std::int64_t position = s.position_in_x(step), y_position = s.position_in_y(step);
       ForwardStep<T> tensors{};
       tensors.x = p.in<T>(0) + position * s.columns;
+      if (s.a.masked) tensors.mask = p.in<std::uint8_t>(bias ? 3 : 2) + position;
       tensors.product = step > 0 ? result : nullptr;
       tensors.bias = bias ? p.in<float>(2) : nullptr;
       tensors.carry = p.workspace<float>(carry);
@@ -180,7 +197,8 @@ Lowering lower_backward(const LowerContext& context, const Sizes& s) {
   WorkspaceLayout layout;
   const std::int64_t scratch = layout.add(product.workspace_bytes(), DType::uint8),
                      dproducts = layout.add(s.samples * s.columns, dtype),
-                     dcarry = layout.add(s.states(), DType::float32), dh = layout.add(s.states(), DType::float32);
+                     dcarry = layout.add(s.states(), DType::float32), dh = layout.add(s.states(), DType::float32),
+                     passed = layout.add(s.a.masked ? s.states() : 0, DType::float32);
   const StepGrid grid(s);
   return lower_steps(context, 4, dtype, product, layout, [=](const Buffers& p) {
     for (std::int64_t step = s.steps - 1; step >= 0; --step) {
@@ -193,6 +211,10 @@ Lowering lower_backward(const LowerContext& context, const Sizes& s) {
       if (step > 0) tensors.memories_before = p.in<T>(2) + s.position_in_x(step - 1) * s.units;
       tensors.before = p.in<T>(3) + position * s.units;
       tensors.dh = last ? nullptr : p.workspace<float>(dh);
+      if (s.a.masked) {
+        tensors.mask = p.in<std::uint8_t>(5) + position;
+        tensors.passed = p.workspace<float>(passed);
+      }
       tensors.dcarry = p.workspace<float>(dcarry);
       tensors.dproduct = p.workspace<T>(dproducts);
       tensors.dx = p.out<T>(0) + position * s.columns;

@@ -1,0 +1,142 @@
+// Compares losses, metrics and gradients of networks with padding masks with Keras' values
+// (test/golden/keras_masks.py).
+#include <cstring>
+#include <utility>
+
+#include "core/backend/choices.h"
+#include "core/exec/engine.h"
+#include "parallel/comm/communicators.h"
+#include "test/catch.h"
+#include "test/core/ops/golden.h"
+#include "test/core/program/job.h"
+
+namespace trainctl::test::keras_masks_test {
+namespace {
+
+constexpr const char* embedded = "{embedding: {name: e, input_dim: 6, output_dim: 5, mask_zero: true}}";
+constexpr const char* wide = "{embedding: {name: e, input_dim: 6, output_dim: 6, mask_zero: true}}";
+
+struct KerasCase {
+  const char* name;
+  std::string layers;
+  const char* loss = "{name: sparse_categorical_crossentropy, from_logits: true}";
+};
+
+std::vector<KerasCase> cases() {
+  const std::string e = embedded, w = wide, d = "{dense: {name: d, units: 3}}";
+  const std::string masks = "{masking: {name: zero}}, {masking: {name: one, from: input, mask_value: 1}}, ";
+  const auto ignoring = [](int number) {
+    return number == 1 ? "{name: sparse_categorical_crossentropy, from_logits: true, ignore_index: 1}"
+                       : "{name: sparse_categorical_crossentropy, from_logits: true, ignore_index: 2}";
+  };
+  return {
+      {"gru", e + ", {gru: {name: r, units: 4, return_sequences: true}}, " + d},
+      {"recurrent",
+       e +
+           ", {lstm: {name: l, units: 4, return_sequences: true, go_backwards: true}}, {simple_rnn: {name: r, units: "
+           "4}}, " +
+           d},
+      {"zero_output", e + ", {lstm: {name: l, units: 4, return_sequences: true, zero_output_for_mask: true}}, " + d},
+      {"attention", w +
+                        ", {multi_head_attention: {name: a, num_heads: 2, key_dim: 3}}, {add: {from: [e, a]}}, "
+                        "{layer_normalization: {name: n}}, " +
+                        d},
+      {"causal", w +
+                     ", {group_query_attention: {name: a, num_query_heads: 2, num_key_value_heads: 1, head_dim: 3, "
+                     "use_causal_mask: true}}, {add: {from: [e, a]}}, " +
+                     d},
+      {"mean", e + ", {dense: {name: t, units: 4, activation: tanh}}, global_average_pooling1d, " + d},
+      {"merged",
+       masks +
+           "{dense: {name: a, from: zero, units: 4}}, {dense: {name: b, from: one, units: 4}}, {add: {from: [a, "
+           "b]}}, {activation: tanh}, " +
+           d},
+      {"cross", masks +
+                    "{dense: {name: v, from: zero, units: 4}}, {dense: {name: k, from: one, units: 4}}, "
+                    "{multi_head_attention: {name: a, from: [input, v, k], num_heads: 2, key_dim: 3}}, " +
+                    d},
+      {"flattened", e + ", flatten, " + d},
+      {"ignored", e + ", " + d, ignoring(1)},
+      {"ignored_alone", d, ignoring(2)},
+  };
+}
+
+// A batch of a golden case, which owns its numbers.
+struct GoldenBatch {
+  std::vector<float> values, weights;
+  std::vector<std::int32_t> tokens, targets;
+  std::vector<std::int64_t> numbers;
+  Batch batch;
+
+  GoldenBatch(const Value& in, const Value& target, const std::vector<double>& weight)
+      : values(in.values.begin(), in.values.end()),
+        weights(weight.begin(), weight.end()),
+        tokens(in.values.begin(), in.values.end()),
+        targets(target.values.begin(), target.values.end()) {
+    for (std::int64_t i = 0; i < in.type.shape[0]; ++i) numbers.push_back(i);
+    batch.inputs = {{values.data(), DType::float32, std::ssize(values)}};
+    if (in.type.dtype == DType::int32) batch.inputs = {{tokens.data(), DType::int32, std::ssize(tokens)}};
+    batch.targets = {{targets.data(), DType::int32, std::ssize(targets)}};
+    batch.weights = {weights.data(), DType::float32, std::ssize(weights)};
+    batch.samples = {numbers.data(), DType::int64, std::ssize(numbers)};
+    batch.count = std::ssize(numbers);
+  }
+};
+
+void check_case(const Golden& golden, const KerasCase& which, int micro_batches) {
+  const std::string name = which.name;
+  CAPTURE(name, micro_batches);
+  const Value in = golden.at(name + "/in0"), targets = golden.at(name + "/targets");
+  TestJob job("layers: [" + which.layers + "]", "sgd", which.loss);
+  job.spec.inputs[0].sample = in.type.shape.without_front();
+  job.spec.inputs[0].format.dtype = in.type.dtype;
+  job.spec.outputs[0].target.classes = 3;
+  job.spec.outputs[0].target.shape = targets.type.shape.without_front();
+  std::vector<double> weights(4, 1.0);
+  if (golden.has(name + "/weights")) {
+    weights = golden.at(name + "/weights").values;
+    job.spec.weight = targets.type.shape.without_front();
+  }
+  const GoldenBatch data(in, targets, weights);
+  const Program program = job.training(4, micro_batches);
+  const auto backend = backend_under_test();
+  const auto communicator = solo_communicator();
+  KernelChoices choices;
+  Engine engine(*backend, *communicator, compile({program}, *backend, choices));
+  for (const NamedTensor& tensor : engine.weights()) {
+    const Value value = golden.at(name + "/value/" + tensor.name);
+    REQUIRE(tensor.view.count == value.type.shape.count());
+    std::copy(value.values.begin(), value.values.end(), tensor.view.as<float>());
+  }
+  engine.upload();
+  StepResult result;
+  engine.run(0, data.batch, {}, result);
+  CHECK(program.results[0].of(result.sums, result.count) == Approx(golden.at(name + "/loss").values[0]).epsilon(2e-5));
+  CHECK(program.results[1].of(result.sums, result.count) == Approx(golden.at(name + "/accuracy").values[0]));
+  std::vector<std::byte> bytes;
+  engine.read_tensor(0, program.step.gradients, bytes);
+  std::vector<float> gradients(bytes.size() / sizeof(float));
+  std::memcpy(gradients.data(), bytes.data(), bytes.size());
+  for (const FlatEntry& entry : program.flat.parameters) {
+    const std::string& parameter = program.tensor(entry.parameter).name;
+    CAPTURE(parameter);
+    const Value expected = golden.at(name + "/gradient/" + parameter);
+    double largest = 0;
+    for (std::int64_t i = 0; i < entry.count; ++i) {
+      const double got = gradients[static_cast<std::size_t>(entry.offset + i)] / result.count;
+      largest = std::max(largest, std::abs(got - expected.values[static_cast<std::size_t>(i)]));
+    }
+    CHECK(largest < 2e-5);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("networks with padding masks have Keras' losses, metrics and gradients") {
+  const Golden golden("keras_masks.safetensors");
+  for (const KerasCase& which : cases()) {
+    for (const int micro_batches : {1, 2}) check_case(golden, which, micro_batches);
+  }
+}
+
+}  // namespace trainctl::test::keras_masks_test
