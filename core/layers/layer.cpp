@@ -40,7 +40,9 @@ const TensorType& Layer::type(const Feature& feature) const { return expansion_.
 
 DType Layer::compute() const { return expansion_.options.compute; }
 
-Shape Layer::batch_of(const Shape& sample) const { return sample.with_front(expansion_.options.batch); }
+Shape Layer::batch_of(const Shape& sample) const {
+  return sample.with_front(expansion_.options.batch * expansion_.steps_);
+}
 
 Feature Layer::error(const std::string& message, const Feature& cause) const {
   const std::string from = cause.location.known() ? format("from '{}'", cause.layer) : "from the input";
@@ -152,6 +154,22 @@ std::vector<TensorId> Layer::dropout_inputs() {
 Feature Layer::expand(const std::vector<Choice>& layers, const Feature& input, const std::string& path, int output,
                       const std::vector<std::string>& taken) {
   return expansion_.expand(layers, input, path, output, taken);
+}
+
+Feature Layer::expand_part(const std::string& kind, const LayerOptions& options, const std::string& name,
+                           const Feature& input) {
+  Layer part(expansion_, kind, path_ + "/" + name, location_, no_output);
+  const Feature output = expansion_.expand_layer(options, part, {input});
+  if (output.known()) expansion_.finish(part, output);
+  expansion_.features_[part.path()] = output;
+  return output;
+}
+
+Feature Layer::expand_for_steps(const std::vector<Choice>& layers, const Feature& input, std::int64_t steps) {
+  expansion_.steps_ *= steps;
+  const Feature output = expansion_.expand(layers, input, path_, no_output, {});
+  expansion_.steps_ /= steps;
+  return output;
 }
 
 void Layer::add_block(const std::string& path) { expansion_.blocks.insert(path); }

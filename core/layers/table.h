@@ -6,7 +6,9 @@
 namespace trainctl {
 
 // Sections of layers that have no header.
+Section attention();
 Section average();
+Section bidirectional();
 Section average_pooling1d();
 Section class_token();
 Section conv1d();
@@ -37,15 +39,18 @@ Section permute();
 Section position_embedding();
 Section prelu();
 Section rescaling();
+Section repeat_vector();
 Section reshape();
 Section reversible_embedding();
 Section rms_normalization();
 Section rotary_embedding();
+Section segment_embedding();
 Section separable_conv2d();
 Section simple_rnn();
 Section spatial_dropout();
 Section subtract();
 Section take_position();
+Section time_distributed();
 Section token_and_position_embedding();
 Section upsampling2d();
 Section zero_padding2d();

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes test/golden/keras_masks.safetensors: networks with padding masks as Keras 3 computes them. Needs keras with a
+"""Makes test/golden/keras_masks.safetensors: networks with padding masks, and layers that wrap layers, as Keras 3 computes them. Needs keras with a
 backend of TensorFlow, and safetensors.
 
     python3 test/golden/keras_masks.py
@@ -128,8 +128,42 @@ def masks():
     record("ignored_alone", i, L.Dense(3, name="d")(i), STEPS, ignore_class=2)
 
 
+def wrappers():
+    i, x = embedded()
+    x = L.Bidirectional(L.LSTM(3, return_sequences=True), name="b")(x)
+    record("bidirectional", i, L.Dense(3, name="d")(x), TOKENS)
+    i, x = embedded()
+    x = L.Bidirectional(L.GRU(4), merge_mode="ave", name="b")(x)
+    record("bidirectional_last", i, L.Dense(3, name="d")(x), TOKENS, positions=False)
+    i = keras.Input((6, 5))
+    x = L.Bidirectional(L.SimpleRNN(4, return_sequences=True, go_backwards=True), merge_mode="mul", name="b",
+                        backward_layer=L.GRU(4, return_sequences=True))(i)
+    record("bidirectional_two", i, L.Dense(3, name="d")(x), STEPS)
+    i = keras.Input((6, 5))
+    x = L.TimeDistributed(L.Dense(4, activation="tanh"), name="t")(L.Masking()(i))
+    record("time_distributed", i, L.Dense(3, name="d")(x), STEPS)
+    i = keras.Input((6, 5))
+    x = L.TimeDistributed(L.Conv1D(2, 2), name="t")(L.Reshape((6, 5, 1))(i))
+    record("time_distributed_conv", i, L.Dense(3, name="d")(L.Reshape((6, 8))(x)), STEPS)
+    i = keras.Input((6, 5))
+    x = L.RepeatVector(6)(L.LSTM(4, name="l")(i))
+    record("repeat_vector", i, L.Dense(3, name="d")(L.GRU(3, return_sequences=True, name="r")(x)), STEPS)
+    i, x = embedded()
+    y = L.Dense(5, name="y")(x)
+    x = L.Attention(use_scale=True, name="a")([y, x])
+    record("dot_attention", i, L.Dense(3, name="d")(x), TOKENS)
+    i = keras.Input((6, 5))
+    a = L.Masking()(i)
+    x = L.Attention(name="a")([L.Dense(4, name="q")(i), L.Dense(3, name="v")(a), L.Dense(4, name="k")(a)],
+                              use_causal_mask=True)
+    steps = STEPS.copy()
+    steps[:, 0] = 1  # the first query sees a key
+    record("dot_attention_causal", i, L.Dense(3, name="d")(x), steps)
+
+
 if __name__ == "__main__":
     masks()
+    wrappers()
     save_file(values, pathlib.Path(__file__).parent / "keras_masks.safetensors")
     print(len(values), "values", sum(v.nbytes for v in values.values()), "bytes")
     for name in sorted({n.split("/")[0] for n in values}):

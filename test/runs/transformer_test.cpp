@@ -128,6 +128,51 @@ TEST_CASE("every strategy trains a vision transformer as one rank does") {
   CHECK(losses.front() == Approx(std::log(4.0)).epsilon(0.1));
 }
 
+TEST_CASE("every strategy divides the loss by the number of positions that count") {
+  const Folder folder;
+  std::mt19937 random(5);
+  std::string tokens;  // uint16: groups of equal tokens, with padding between them
+  const auto add = [&](unsigned token) { tokens += {static_cast<char>(token), '\0'}; };
+  while (tokens.size() < 20'000) {
+    unsigned group[3];
+    for (unsigned& token : group) token = 1 + random() % 8;
+    for (int i = 0; i < 12; ++i) add(group[i % 3]);
+    for (auto padding = random() % 9; padding > 0; --padding) add(0);
+  }
+  folder.write("tokens.bin", tokens);
+  const std::string config = folder.write("masked.yaml", R"(
+data: {dataset: text, path: tokens.bin, positions: 26}
+model:
+  layers:
+    - token_and_position_embedding: {vocabulary_size: 9, sequence_length: 26, embedding_dim: 32, mask_zero: true}
+    - residual:
+        layers:
+          - layer_normalization
+          - multi_head_attention: {num_heads: 4, key_dim: 8, use_causal_mask: true}
+    - gru: {units: 32, return_sequences: true}
+    - dense: {units: 9}
+train: {batch_size: 16, max_steps: 12, loss: {name: sparse_categorical_crossentropy, from_logits: true, ignore_index: 3},
+        optimizer: {name: adam, learning_rate: 0.003}}
+log: {every: 1 steps}
+)");
+  const Trained alone = train(folder, config, 1, "{}");
+  REQUIRE(alone.losses.size() == 12);
+  CHECK(alone.losses.front() == Approx(std::log(9.0)).epsilon(0.1));
+  for (const auto& [ranks, strategy] : {std::pair{3, "{}"},
+                                        {2, "{tensor: 2}"},
+                                        {2, "{pipeline: 2}"},
+                                        {2, "{shard: parameters}"},
+                                        {4, "{pipeline: 2, tensor: 2}"}}) {
+    CAPTURE(ranks, strategy);
+    const Trained together = train(folder, config, ranks, strategy);
+    for (std::size_t i = 0; i < alone.losses.size(); ++i) {
+      CHECK(together.losses[i] == Approx(alone.losses[i]).epsilon(1e-4));
+    }
+  }
+  const Trained one = train(folder, config, 1, "{reproducible: {shards: 4}}");
+  CHECK(train(folder, config, 2, "{reproducible: {shards: 4}}").weights == one.weights);
+}
+
 TEST_CASE("attention over packed documents trains with the numbers of documents") {
   const Folder folder;
   const std::string config = config_of(folder, R"(

@@ -2,6 +2,7 @@
 #include "core/layers/model/expansion.h"
 
 #include <algorithm>
+#include <array>
 #include <set>
 #include <utility>
 
@@ -173,6 +174,17 @@ Feature Expansion::expand_layer(const LayerOptions& layer_options, Layer& layer,
     if (layer.type(inputs[i]).dtype == DType::int32 && !layer_options.reads_numbers(i)) {
       return layer.error("reads values, but its input holds tokens: put an embedding before it", inputs[i]);
     }
+  }
+  // These layers number the samples of a batch, or compute their statistics.
+  constexpr std::array by_sample{"dropout",
+                                 "spatial_dropout",
+                                 "gaussian_noise",
+                                 "batch_normalization",
+                                 "multi_head_attention",
+                                 "group_query_attention",
+                                 "attention"};
+  if (steps_ > 1 && std::ranges::find(by_sample, layer.kind_) != by_sample.end()) {
+    return layer.error("it cannot be inside time_distributed: put it before or after it", inputs[0]);
   }
   try {
     Feature output = layer_options.expand(layer, inputs);

@@ -62,6 +62,7 @@ class Expansion {
   void check_logits();
 
   std::map<std::string, Feature> features_;          // key: path
+  std::int64_t steps_ = 1;                           // steps of a sample that inner layers read as samples
   std::map<std::string, const Choice*> first_uses_;  // key: path of a layer's weights
   std::map<std::string, TensorId> weights_;          // parameters and running statistics; key: name
   std::vector<std::string> output_paths_;            // paths of the model's `outputs`

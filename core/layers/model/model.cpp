@@ -60,8 +60,10 @@ std::optional<std::size_t> layer_of(const ModelOptions& model, std::size_t outpu
 
 void check_model(const ModelOptions& model, const Node&, Reader& reader) {
   if (!model.until.name.empty()) {
-    reader.error(model.until.location,
-                 "until names a layer of an included network: it needs `include: FILE` in the same section");
+    reader.error(
+        model.until.location,
+        "until names a layer of a preset or of an included network: it needs `preset: NAME` or `include: FILE` in "
+        "the same section");
   }
   if (!model.replace.is_null()) {
     reader.error(model.replace.location,
@@ -97,7 +99,8 @@ Keys<ModelOptions> ModelOptions::keys() {
            "each time.")
       .key("until", &ModelOptions::until,
            "With `include: FILE`, a config with another network, as `trainctl import` writes it: the last layer that "
-           "is kept from that network; `layers` follow it. The new layers keep their initial values.")
+           "is kept from that network; `layers` follow it. The new layers keep their initial values. With a preset: "
+           "the last layer of the network.")
       .key("replace", &ModelOptions::replace,
            "With `include: FILE`: layers that replace the included network's layers of these names, as in `{act: relu, "
            "predictions: {dense: {units: 5}}}`. Each keeps the name and the inputs of the layer that it replaces, and "

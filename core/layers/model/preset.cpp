@@ -91,6 +91,23 @@ void check_file(const Node& file, Reader& reader) {
   if (!file.find("layers")) reader.error(file.location, "a preset needs 'layers'");
 }
 
+// Removes the layers after the one that is named `until`.
+void cut_layers(Node& layers, const Node& until, Reader& reader) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < layers.items.size(); ++i) {
+    const Node& layer = layers.items[i];
+    const Node* name = layer.is_map() && layer.entries.size() == 1 ? layer.entries[0].value.find("name") : nullptr;
+    if (name == nullptr) continue;
+    if (until.is_scalar() && name->text == until.text) {
+      layers.items.resize(i + 1);
+      return;
+    }
+    names.push_back(name->text);
+  }
+  reader.error(until.location,
+               format("until: the preset has no layer '{}'{}", until.text, suggestion(until.text, names)));
+}
+
 // Adds the preset's names to `weights`.
 void add_names(Node& weights, const Node& names) {
   if (!expand_weights(weights)) return;
@@ -114,12 +131,14 @@ Node expand_preset(const Node& model, const PresetLoader& load, Reader& reader) 
   if (reader.count() > before) return model;
 
   Node result = model;
-  std::erase_if(result.entries, [](const Node::Entry& entry) { return entry.key == "with"; });
+  const Node* until = model.find("until");
+  std::erase_if(result.entries, [](const Node::Entry& entry) { return entry.key == "with" || entry.key == "until"; });
   for (Node::Entry& entry : result.entries) {
     if (const Node* names = file.find("names"); names && entry.key == "weights") add_names(entry.value, *names);
     if (entry.key != "preset") continue;
     entry.key = "layers";
     entry.value = substitute(*file.find("layers"), parameters, reader, 2);
+    if (until != nullptr && !until->is_null()) cut_layers(entry.value, *until, reader);
   }
   return reader.count() > before ? model : result;
 }

@@ -31,6 +31,23 @@ TEST_CASE("presets have the published numbers of parameters") {
   CHECK(parameters(build("preset: mlp_mixer", image)) == 59880472);
   CHECK(parameters(build("{preset: mlp_mixer, with: {layers: 8, width: 512, patches_mlp: 256, mlp: 2048}}", image)) ==
         18528264);  // mixer_s16_224
+  const auto bert = [](const std::string& with, const std::string& until) {
+    BuildOptions options;
+    options.inputs[0] = {"", {128}, {DType::int32, {}, {}}};
+    Reader reader;
+    BuiltModel model = build("{preset: bert, with: " + with + ", until: " + until + "}", options, reader);
+    reader.throw_if_failed();
+    return model;
+  };
+  const BuiltModel base = bert("{}", "pooler");
+  CHECK(parameters(base) == 109482240);  // transformers: bert-base-uncased, all-MiniLM-L6-v2, bert-large-uncased
+  CHECK(base.layers.back().output == Shape{768});
+  CHECK(parameters(bert("{layers: 6, width: 384, head_size: 32, mlp: 1536}", "pooler")) == 22713216);
+  CHECK(parameters(bert("{layers: 24, heads: 16, width: 1024, mlp: 4096}", "pooler")) == 335141888);
+  CHECK(bert("{}", "encoder").layers.back().output == Shape{128, 768});
+  CHECK(parameters(bert("{classes: 5}", "predictions")) == 109482240 + 769 * 5);
+  CHECK(errors("{preset: bert, until: encodr}", {128}) ==
+        "m.yaml:1:23: until: the preset has no layer 'encodr'; did you mean 'encoder'?");
   const BuiltModel unet = build("preset: unet", {64, 48, 3});
   CHECK(parameters(unet) == 31031810);  // counted by hand
   CHECK(unet.layers.back().output == Shape{64, 48, 2});
@@ -62,7 +79,8 @@ TEST_CASE("a preset's parameters replace its defaults") {
   CHECK(errors("preset: mlpp", {8, 8, 1}) == "m.yaml:1:9: there is no preset 'mlpp'; did you mean 'mlp'?");
   CHECK(
       errors("preset: alexnet", {8, 8, 1}) ==
-      "m.yaml:1:9: there is no preset 'alexnet'; there is convnext_tiny, deit_tiny, densenet121, efficientnet_b0, "
+      "m.yaml:1:9: there is no preset 'alexnet'; there is bert, convnext_tiny, deit_tiny, densenet121, "
+      "efficientnet_b0, "
       "gpt2, lenet5, llama, mlp, mlp_mixer, mobilenet_v2, resnet101, resnet18, resnet20, resnet50, unet, vgg16, vgg19, "
       "vit_b16, vit_s16 or wide_resnet50_2, or a path to a file");
   CHECK(errors("preset: nets/none.yaml", {8, 8, 1}) == "m.yaml:1:9: there is no preset file '" TRAINCTL_SOURCE_DIR

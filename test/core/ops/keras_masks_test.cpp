@@ -1,5 +1,5 @@
 // Compares losses, metrics and gradients of networks with padding masks with Keras' values
-// (test/golden/keras_masks.py).
+// (test/golden/keras_masks.py), and those of the preset bert with PyTorch's (test/golden/bert.py).
 #include <cstring>
 #include <utility>
 
@@ -18,7 +18,7 @@ constexpr const char* wide = "{embedding: {name: e, input_dim: 6, output_dim: 6,
 
 struct KerasCase {
   const char* name;
-  std::string layers;
+  std::string model;  // YAML
   const char* loss = "{name: sparse_categorical_crossentropy, from_logits: true}";
 };
 
@@ -56,6 +56,27 @@ std::vector<KerasCase> cases() {
                     "{multi_head_attention: {name: a, from: [input, v, k], num_heads: 2, key_dim: 3}}, " +
                     d},
       {"flattened", e + ", flatten, " + d},
+      {"bidirectional", e + ", {bidirectional: {name: b, layers: [{lstm: {units: 3, return_sequences: true}}]}}, " + d},
+      {"bidirectional_last", e + ", {bidirectional: {name: b, layers: [{gru: 4}], merge_mode: ave}}, " + d},
+      {"bidirectional_two",
+       "{bidirectional: {name: b, layers: [{simple_rnn: {units: 4, return_sequences: true, go_backwards: true}}], "
+       "backward_layers: [{gru: {units: 4, return_sequences: true}}], merge_mode: mul}}, " +
+           d},
+      {"time_distributed",
+       "masking, {time_distributed: {name: t, layers: [{dense: {name: layer, units: 4, activation: tanh}}]}}, " + d},
+      {"time_distributed_conv",
+       "{reshape: {target_shape: [6, 5, 1]}}, {time_distributed: {name: t, layers: [{conv1d: {name: layer, filters: 2, "
+       "kernel_size: 2}}]}}, {reshape: {target_shape: [6, 8]}}, " +
+           d},
+      {"repeat_vector",
+       "{lstm: {name: l, units: 4}}, {repeat_vector: 6}, {gru: {name: r, units: 3, return_sequences: true}}, " + d},
+      {"dot_attention",
+       e + ", {dense: {name: y, units: 5}}, {attention: {name: a, from: [y, e], use_scale: true}}, " + d},
+      {"dot_attention_causal",
+       "masking, {dense: {name: q, from: input, units: 4}}, {dense: {name: v, from: masking, units: 3}}, {dense: "
+       "{name: "
+       "k, from: masking, units: 4}}, {attention: {name: a, from: [q, v, k], use_causal_mask: true}}, " +
+           d},
       {"ignored", e + ", " + d, ignoring(1)},
       {"ignored_alone", d, ignoring(2)},
   };
@@ -87,7 +108,7 @@ void check_case(const Golden& golden, const KerasCase& which, int micro_batches)
   const std::string name = which.name;
   CAPTURE(name, micro_batches);
   const Value in = golden.at(name + "/in0"), targets = golden.at(name + "/targets");
-  TestJob job("layers: [" + which.layers + "]", "sgd", which.loss);
+  TestJob job(which.model, "sgd", which.loss);
   job.spec.inputs[0].sample = in.type.shape.without_front();
   job.spec.inputs[0].format.dtype = in.type.dtype;
   job.spec.outputs[0].target.classes = 3;
@@ -135,8 +156,20 @@ void check_case(const Golden& golden, const KerasCase& which, int micro_batches)
 TEST_CASE("networks with padding masks have Keras' losses, metrics and gradients") {
   const Golden golden("keras_masks.safetensors");
   for (const KerasCase& which : cases()) {
-    for (const int micro_batches : {1, 2}) check_case(golden, which, micro_batches);
+    for (const int micro_batches : {1, 2}) {
+      check_case(golden, {which.name, "layers: [" + which.model + "]", which.loss}, micro_batches);
+    }
   }
+}
+
+TEST_CASE("a small BERT has PyTorch's loss and gradients") {
+  const Golden golden("bert.safetensors");
+  const KerasCase small{
+      "bert",
+      "{preset: bert, with: {classes: 3, vocabulary: 7, positions: 8, layers: 2, heads: 2, head_size: "
+      "3, width: 6, mlp: 10, dropout: 0}}",
+      "sparse_categorical_crossentropy"};
+  for (const int micro_batches : {1, 2}) check_case(golden, small, micro_batches);
 }
 
 }  // namespace trainctl::test::keras_masks_test
