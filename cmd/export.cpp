@@ -114,8 +114,8 @@ Subcommand export_subcommand() {
                        "onnx: the network with its weights, any number of samples at once; safetensors: the "
                        "weights, under trainctl's names; keras-weights: an .h5 file for "
                        "model.load_weights(FILE, by_name=True) of Keras' network of the same layers; huggingface: a "
-                       "folder for from_pretrained(FOLDER) of transformers, from a network of the preset gpt2, llama "
-                       "or vit_b16")
+                       "folder for from_pretrained(FOLDER) of transformers, from a network of the preset bert, gpt2, "
+                       "llama or vit_b16")
             ->required()
             ->check(one_of(format_names()));
         app.add_option("-o,--out", options->out,

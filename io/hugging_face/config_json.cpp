@@ -10,8 +10,6 @@
 namespace trainctl {
 namespace {
 
-constexpr std::int64_t largest_count = INT32_MAX;
-
 std::string shown(const Json& value) {
   constexpr std::size_t longest = 60;
   std::string text = json_text(value);
@@ -25,7 +23,7 @@ ConfigJson::ConfigJson(const Json& json, std::string path, Reader& reader, std::
 
 void ConfigJson::error(const std::string& message) { reader_->error(SourceLocation{path_}, message); }
 
-void ConfigJson::expected(const std::string& key, const char* what, const Json& value) {
+void ConfigJson::expected(const std::string& key, const std::string& what, const Json& value) {
   error(format("'{}{}' must be {}, not {}", prefix_, key, what, shown(value)));
 }
 
@@ -37,14 +35,14 @@ const Json* ConfigJson::find(const std::string& key) {
 
 bool ConfigJson::has(const std::string& key) const { return json_->contains(key); }
 
-std::int64_t ConfigJson::count(const std::string& key, std::optional<std::int64_t> fallback) {
+std::int64_t ConfigJson::count(const std::string& key, std::optional<std::int64_t> fallback, std::int64_t largest) {
   const Json* value = find(key);
   if (value == nullptr) {
     if (!fallback) error(format("'{}{}' is missing", prefix_, key));
     return fallback.value_or(1);
   }
-  if (value->is_number_integer() && *value >= 1 && *value <= largest_count) return value->get<std::int64_t>();
-  expected(key, "a whole number from 1 to 2147483647", *value);
+  if (value->is_number_integer() && *value >= 1 && *value <= largest) return value->get<std::int64_t>();
+  expected(key, format("a whole number from 1 to {}", largest), *value);
   return fallback.value_or(1);
 }
 

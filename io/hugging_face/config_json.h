@@ -14,6 +14,9 @@ namespace trainctl {
 
 class Reader;
 
+// The largest number of layers that is read: the work of reading a config.json grows with it.
+inline constexpr std::int64_t max_hugging_face_layers = 1000;
+
 // The object of a config.json, or an object inside it. All functions report wrong values to the reader, and then return
 // a value of the right kind. A value of null is absent.
 class ConfigJson {
@@ -26,8 +29,9 @@ class ConfigJson {
   // Whether the file has the key, even with the value null.
   bool has(const std::string& key) const;
 
-  // A whole number from 1 to 2^31 - 1. Without a default the key is required.
-  std::int64_t count(const std::string& key, std::optional<std::int64_t> fallback = {});
+  // A whole number from 1 to `largest`. Without a default the key is required.
+  std::int64_t count(const std::string& key, std::optional<std::int64_t> fallback = {},
+                     std::int64_t largest = INT32_MAX);
   double number(const std::string& key, double fallback);
   bool flag(const std::string& key, bool fallback);
   std::string text(const std::string& key, const std::string& fallback);
@@ -45,7 +49,7 @@ class ConfigJson {
   const std::string& path() const { return path_; }
 
  private:
-  void expected(const std::string& key, const char* what, const Json& value);
+  void expected(const std::string& key, const std::string& what, const Json& value);
 
   const Json* json_;
   std::string path_, prefix_;

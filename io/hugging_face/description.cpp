@@ -2,6 +2,7 @@
 #include "io/hugging_face/description.h"
 
 #include <algorithm>
+#include <set>
 
 #include "core/base/error.h"
 #include "core/base/format.h"
@@ -15,7 +16,8 @@
 namespace trainctl {
 namespace {
 
-constexpr const char* presets_only = "--format huggingface writes networks of the presets gpt2, llama and vit_b16";
+constexpr const char* presets_only =
+    "--format huggingface writes networks of the presets bert, gpt2, llama and vit_b16";
 
 Graph graph_of(const ModelOptions& model, const std::vector<ModelInput>& inputs, bool training) {
   Reader reader;
@@ -47,12 +49,26 @@ std::string first_difference(const Graph& found, const Graph& expected, const st
   return found.outputs == expected.outputs ? "" : "it returns another result than the preset " + preset;
 }
 
+// Removes the tensors that the network does not have, since it ends before they are used.
+void keep_parameters(const Graph& graph, std::vector<TensorRule>& tensors) {
+  std::set<std::string> names;
+  for (const GraphParameter& parameter : graph.parameters) names.insert(graph.tensor(parameter.tensor).name);
+  std::size_t stored = 0;
+  std::erase_if(tensors, [&](const TensorRule& rule) {
+    const bool kept = names.contains(rule.parts[0]);
+    if (kept) stored += rule.parts.size();
+    return !kept;
+  });
+  require(stored == names.size(), "a parameter of the preset has no name in Hugging Face's files");
+}
+
 }  // namespace
 
 ModelOptions preset_model(const HuggingFaceNetwork& network) {
   Node model = map_node();
   append(model, "preset", scalar_node(network.preset));
   append(model, "with", network.with);
+  if (!network.until.empty()) append(model, "until", scalar_node(network.until));
   Reader reader;
   ModelOptions options;
   const Node expanded = expand_preset(model, load_preset, reader);
@@ -73,6 +89,7 @@ HuggingFaceDescription describe_for_hugging_face(const ModelOptions& model, cons
       throw Error(ErrorKind::config, "transformers has no network that computes the same as this one: " + difference,
                   presets_only);
     }
+    keep_parameters(graph, network.tensors);
     return {std::move(*config), std::move(network)};
   }
   throw Error(ErrorKind::config, "transformers has no network with the layers of this one", presets_only);

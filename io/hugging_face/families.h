@@ -5,6 +5,7 @@
 
 namespace trainctl {
 
+HuggingFaceFamily bert_family();   // BERT and MiniLM
 HuggingFaceFamily gpt2_family();   // GPT-2
 HuggingFaceFamily llama_family();  // Llama, Mistral and Qwen 3
 HuggingFaceFamily vit_family();    // vision transformers, and DeiT without the token of distillation

@@ -66,7 +66,7 @@ HuggingFaceNetwork read_gpt2(const std::string&, ConfigJson& config) {
   const Gpt2 size{.vocabulary = config.count("vocab_size", 50257),
                   .positions = config.count("n_positions", 1024),
                   .width = config.count("n_embd", 768),
-                  .layers = config.count("n_layer", 12),
+                  .layers = config.count("n_layer", 12, max_hugging_face_layers),
                   .heads = config.count("n_head", 12),
                   .mlp = config.count("n_inner", 4 * config.count("n_embd", 768))};
   if (size.width % size.heads != 0) {

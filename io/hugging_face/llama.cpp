@@ -129,7 +129,7 @@ HuggingFaceNetwork read_llama(const std::string& model_type, ConfigJson& config)
   const bool qwen = model_type == "qwen3";
   const std::int64_t width = config.count("hidden_size"), heads = config.count("num_attention_heads");
   const Llama size{.vocabulary = config.count("vocab_size"),
-                   .layers = config.count("num_hidden_layers"),
+                   .layers = config.count("num_hidden_layers", {}, max_hugging_face_layers),
                    .width = width,
                    .heads = heads,
                    .key_heads = config.count("num_key_value_heads", heads),

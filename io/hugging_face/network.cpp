@@ -51,7 +51,7 @@ void ignore_common(ConfigJson& config) {
 }  // namespace
 
 const std::vector<HuggingFaceFamily>& hugging_face_families() {
-  static const std::vector<HuggingFaceFamily> families{gpt2_family(), llama_family(), vit_family()};
+  static const std::vector<HuggingFaceFamily> families{bert_family(), gpt2_family(), llama_family(), vit_family()};
   return families;
 }
 

@@ -23,10 +23,14 @@ struct HuggingFaceNetwork {
   std::string model_type;  // "llama"
   std::string preset;      // the preset that computes the same
   Node with;               // the preset's parameters
+  std::string until = {};  // the last layer of the preset that the network has; empty: all layers
   // The shape of a sample: the largest number of positions of a text, or [height, width, channels] of images.
   Shape sample;
-  std::vector<TensorRule> tensors;  // all tensors
+  std::vector<TensorRule> tensors;  // all tensors of the preset
   std::string prefix;               // "model.": names begin with it, except if the network was saved without its head
+  std::vector<std::string> other_heads = {};  // patterns of the names of tensors after `until`
+  // Ends of names, and the ends that they have in older files.
+  std::vector<std::pair<std::string, std::string>> older_names = {};
   std::vector<std::string> buffers = {};  // patterns of the names of tensors that older versions saved but do not read
   // A tensor that may be stored although it equals another one, and that other tensor: head and table of tied weights.
   std::optional<std::pair<std::string, std::string>> copy = {};

@@ -2,8 +2,6 @@
 // token of distillation: the preset vit_b16.
 //
 // The kernels are stored as (outputs, inputs, ...), the class token and the positions with a first dimension of 1.
-#include <algorithm>
-
 #include "core/graph/ops/attention.h"
 #include "core/graph/ops/normalization/layer_norm.h"
 #include "io/hugging_face/config_json.h"
@@ -63,20 +61,13 @@ std::vector<TensorRule> tensors_of(const Vit& size) {
   return rules;
 }
 
-// The number of classes: that of the names in id2label; transformers has two by default.
-std::int64_t classes_of(ConfigJson& config) {
-  const Json* names = config.find("id2label");
-  const std::int64_t count = names == nullptr ? 2 : static_cast<std::int64_t>(names->size());
-  return config.count("num_labels", std::max<std::int64_t>(1, count));
-}
-
 HuggingFaceNetwork read_vit(const std::string&, ConfigJson& config) {
-  const Vit size{.classes = classes_of(config),
+  const Vit size{.classes = read_classes(config),
                  .image = config.count("image_size", 224),
                  .channels = config.count("num_channels", 3),
                  .patch = config.count("patch_size", 16),
                  .width = config.count("hidden_size", 768),
-                 .layers = config.count("num_hidden_layers", 12),
+                 .layers = config.count("num_hidden_layers", 12, max_hugging_face_layers),
                  .heads = config.count("num_attention_heads", 12),
                  .mlp = config.count("intermediate_size", 3072)};
   if (size.width % size.heads != 0) {
@@ -116,12 +107,7 @@ std::optional<Json> describe_vit(const Graph& graph) {
   if (patch == nullptr || mlp == nullptr || classes == nullptr || norm == nullptr || attention == nullptr) return {};
   const Shape& image = graph.tensor(graph.inputs[0]).type.shape;
   if (patch->rank() != 4 || image.rank() != 4 || image[1] != image[2]) return {};
-  Json names = Json::object(), numbers = Json::object();
-  for (std::int64_t k = 0; k < classes->back(); ++k) {
-    names[std::to_string(k)] = format("LABEL_{}", k);
-    numbers[format("LABEL_{}", k)] = k;
-  }
-  return Json{{"model_type", "vit"},
+  Json config{{"model_type", "vit"},
               {"architectures", {"ViTForImageClassification"}},
               {"image_size", image[1]},
               {"num_channels", image[3]},
@@ -134,9 +120,9 @@ std::optional<Json> describe_vit(const Graph& graph) {
               {"layer_norm_eps", short_double(norm->a.epsilon)},
               {"hidden_dropout_prob", 0.0},
               {"attention_probs_dropout_prob", 0.0},
-              {"qkv_bias", true},
-              {"id2label", std::move(names)},
-              {"label2id", std::move(numbers)}};
+              {"qkv_bias", true}};
+  add_classes(classes->back(), config);
+  return config;
 }
 
 }  // namespace

@@ -58,12 +58,18 @@ class HuggingFaceWeights final : public WeightsFile {
     std::size_t number;
   };
 
-  // The name in this folder: without the prefix if the network was saved without its head.
+  // The name in this folder: without the prefix if the network was saved without its head, or as in older files.
   std::string name_of(const std::string& name) const {
     const std::string& prefix = network_.prefix;
     const bool prefixed = std::any_of(folder_.names().begin(), folder_.names().end(),
                                       [&](const std::string& stored) { return stored.starts_with(prefix); });
-    return !prefixed && name.starts_with(prefix) ? name.substr(prefix.size()) : name;
+    const std::string found = !prefixed && name.starts_with(prefix) ? name.substr(prefix.size()) : name;
+    for (const auto& [now, before] : network_.older_names) {
+      if (!found.ends_with(now) || folder_.find(found) != nullptr) continue;
+      const std::string older = found.substr(0, found.size() - now.size()) + before;
+      if (folder_.find(older) != nullptr) return older;
+    }
+    return found;
   }
 
   void add(const TensorRule& rule) {

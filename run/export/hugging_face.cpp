@@ -84,7 +84,8 @@ ExportedFile write_hugging_face(const std::string& path, const ExportedRun& run)
                   "restore the config.yaml that it was trained with");
     }
   }
-  const bool is_language_model = description.network.sample.rank() == 1;
+  // BERT and vision transformers do not generate text.
+  const bool is_language_model = description.network.preset == "gpt2" || description.network.preset == "llama";
   const std::optional<TextTokenizer> tokenizer = tokenizer_of(run.spec);
   const Json end = id_of(tokenizer);
   Json& config = description.config;
@@ -97,7 +98,7 @@ ExportedFile write_hugging_face(const std::string& path, const ExportedRun& run)
   create_folders(path);
   const std::int64_t bytes = write_hugging_face_weights(path, description.network.tensors, weights, run.dtype);
   if (tokenizer) copy_tokenizer(*tokenizer, path);
-  if (!end.is_null()) {
+  if (is_language_model && !end.is_null()) {
     write_file(path + "/generation_config.json",
                json_text(Json{{"bos_token_id", end}, {"eos_token_id", end}}, 2) + "\n");
   }

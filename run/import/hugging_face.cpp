@@ -1,6 +1,8 @@
 // Writes a config with the preset that computes the network of a folder.
 #include "run/import/hugging_face.h"
 
+#include <fnmatch.h>
+
 #include <algorithm>
 #include <filesystem>
 
@@ -9,6 +11,7 @@
 #include "core/layers/model/model.h"
 #include "core/layers/model/model_options.h"
 #include "io/hugging_face/description.h"
+#include "io/hugging_face/folder.h"
 #include "io/hugging_face/network.h"
 #include "io/hugging_face/values.h"
 #include "io/weights/load.h"
@@ -37,8 +40,22 @@ Shape sample_of(const HuggingFaceNetwork& network) {
   return has_text(network) ? Shape{std::min(network.sample[0], most_positions)} : network.sample;
 }
 
+// The patterns of tensors after the network's end that the folder has.
+std::vector<std::string> skipped_tensors(const std::string& folder, const HuggingFaceNetwork& network) {
+  std::vector<std::string> patterns;
+  const HuggingFaceFolder tensors(folder);
+  for (const std::string& pattern : network.other_heads) {
+    const bool any = std::any_of(tensors.names().begin(), tensors.names().end(), [&](const std::string& name) {
+      return fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
+    });
+    if (any) patterns.push_back(pattern);
+  }
+  return patterns;
+}
+
 // Builds the network of the preset, and compares it with the folder's weights.
-void check_network(const std::string& folder, const HuggingFaceNetwork& network, HuggingFaceImport& result) {
+void check_network(const std::string& folder, const HuggingFaceNetwork& network,
+                   const std::vector<std::string>& skipped, HuggingFaceImport& result) {
   Reader reader;
   ModelInput input{"", sample_of(network), {}};
   if (has_text(network)) input.format.dtype = DType::int32;
@@ -47,6 +64,7 @@ void check_network(const std::string& folder, const HuggingFaceNetwork& network,
   WeightsOptions weights;
   weights.file.value.text = folder;
   weights.file.location.file = folder;
+  for (const std::string& pattern : skipped) weights.skip.push_back({pattern, {folder}});
   check_weights(weights, built.graph);
   result.layers = built.layers.size();
   for (const LayerLine& line : built.layers) result.parameters += line.parameters;
@@ -56,7 +74,7 @@ void check_network(const std::string& folder, const HuggingFaceNetwork& network,
 void add_text(const std::string& folder, const std::string& relative, const HuggingFaceNetwork& network, Node& data,
               HuggingFaceImport& result) {
   const std::int64_t positions = sample_of(network)[0];
-  append(data, "dataset", scalar_node("text"));
+  append(data, "dataset", scalar_node(network.preset == "bert" ? "text_classification" : "text"));
   if (exists(folder + "/tokenizer.json") || exists(folder + "/tokenizer.model")) {
     append(data, "tokenizer", scalar_node(relative, true));
   } else {
@@ -83,6 +101,15 @@ void add_images(const std::string& folder, const HuggingFaceNetwork& network, No
   }
 }
 
+Node weights_node(const std::string& folder, const std::vector<std::string>& skipped) {
+  if (skipped.empty()) return scalar_node(folder, true);
+  Node weights = map_node(), skip = sequence_node();
+  for (const std::string& pattern : skipped) skip.items.push_back(scalar_node(pattern, true));
+  append(weights, "file", scalar_node(folder, true));
+  append(weights, "skip", std::move(skip));
+  return weights;
+}
+
 }  // namespace
 
 HuggingFaceImport import_hugging_face(const std::string& folder, const std::string& config_folder) {
@@ -91,7 +118,8 @@ HuggingFaceImport import_hugging_face(const std::string& folder, const std::stri
   const std::string relative = from.lexically_proximate(fs::weakly_canonical(fs::absolute(config_folder))).string();
   HuggingFaceImport result;
   result.preset = network.preset;
-  check_network(folder, network, result);
+  const std::vector<std::string> skipped = skipped_tensors(folder, network);
+  check_network(folder, network, skipped, result);
   Node data = map_node(), model = map_node(), train = map_node(), document = map_node();
   if (has_text(network)) {
     add_text(folder, relative, network, data, result);
@@ -100,11 +128,19 @@ HuggingFaceImport import_hugging_face(const std::string& folder, const std::stri
   }
   append(model, "preset", scalar_node(network.preset));
   append(model, "with", network.with);
-  append(model, "weights", scalar_node(relative, true));
-  append(train, "loss", scalar_node("sparse_categorical_crossentropy"));
+  append(model, "weights", weights_node(relative, skipped));
+  if (network.until.empty()) {
+    append(train, "loss", scalar_node("sparse_categorical_crossentropy"));
+  } else {
+    append(model, "until", scalar_node(network.until));
+    result.notes.push_back(format(
+        "The network ends with '{}' of the preset {}: add layers, or remove `until`, set the number of classes, and "
+        "set `allow_missing: true` for the weights.",
+        network.until, network.preset));
+  }
   append(document, "data", std::move(data));
   append(document, "model", std::move(model));
-  append(document, "train", std::move(train));
+  if (!train.entries.empty()) append(document, "train", std::move(train));
   result.config = header(from.string(), result.notes) + to_yaml(document) + "\n";
   return result;
 }

@@ -29,12 +29,17 @@ CONFIGS = {  # configuration, largest shard, dtype of the file
     "vit": (transformers.ViTConfig(hidden_size=8, num_hidden_layers=1, num_attention_heads=2, intermediate_size=12,
                                    image_size=12, patch_size=4, num_channels=2, num_labels=3, initializer_range=0.4),
             "1GB", torch.float32),
+    "bert": (transformers.BertConfig(vocab_size=23, hidden_size=8, num_hidden_layers=1, num_attention_heads=2,
+                                     intermediate_size=12, max_position_embeddings=11, num_labels=3,
+                                     initializer_range=0.4), "1GB", torch.float32),
 }
 
 shutil.rmtree(golden, ignore_errors=True)
 for name, (config, shard, dtype) in CONFIGS.items():
     images = isinstance(config, transformers.ViTConfig)
-    kind = transformers.AutoModelForImageClassification if images else transformers.AutoModelForCausalLM
+    texts = isinstance(config, transformers.BertConfig)
+    kind = (transformers.AutoModelForImageClassification if images else
+            transformers.AutoModelForSequenceClassification if texts else transformers.AutoModelForCausalLM)
     network = kind.from_config(config)
     for parameter in network.parameters():
         if parameter.dim() == 1:
@@ -42,11 +47,14 @@ for name, (config, shard, dtype) in CONFIGS.items():
     network.to(dtype).save_pretrained(golden / name, max_shard_size=shard)
     (golden / name / "generation_config.json").unlink(missing_ok=True)
     network = type(network).from_pretrained(golden / name, dtype=torch.float32).eval()
-    # The logits for tokens, or the probabilities for images [samples, height, width, channels].
-    values = torch.randn(3, 12, 12, 2) if images else torch.randint(23, (3, 11))
+    # The logits for tokens, or the probabilities for images [samples, height, width, channels] or texts with padding.
+    values = torch.randn(3, 12, 12, 2) if images else torch.randint(1, 23, (3, 11))
     with torch.no_grad():
         if images:
             output = network(values.permute(0, 3, 1, 2)).logits.softmax(-1)
+        elif texts:
+            values[0, 7:] = values[2, 2:] = 0
+            output = network(input_ids=values, attention_mask=(values != 0).long()).logits.softmax(-1)
         else:
             output = network(input_ids=values).logits
     save_file({"input": values.float(), "output": output}, golden / f"{name}.safetensors")

