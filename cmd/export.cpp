@@ -76,7 +76,7 @@ int run_export(const ExportOptions& options) {
   const ExportFormat& chosen = *std::find_if(formats.begin(), formats.end(),
                                              [&](const ExportFormat& format) { return format.name == options.format; });
   if (options.preprocess && !chosen.network) {
-    throw Error(ErrorKind::config, "--preprocess adds to a network, and this format stores weights alone",
+    throw Error(ErrorKind::config, "--preprocess adds the transforms to the network, and this format cannot hold them",
                 "leave it out, or use --format onnx");
   }
   const bool rounds = options.dtype == "bfloat16";
@@ -101,7 +101,8 @@ Subcommand export_subcommand() {
   return {
       "export", "Writes a trained network as ONNX, or its weights, for other programs",
       "trainctl export runs/flowers --format onnx\n"
-      "  trainctl export runs/flowers/checkpoints/last --format safetensors --dtype bfloat16",
+      "  trainctl export runs/flowers/checkpoints/last --format safetensors --dtype bfloat16\n"
+      "  trainctl export runs/story --format huggingface",
       [](CLI::App& app) {
         auto options = std::make_shared<ExportOptions>();
         app.add_option("RUN", options->network,
@@ -112,10 +113,13 @@ Subcommand export_subcommand() {
         app.add_option("--format", options->format,
                        "onnx: the network with its weights, any number of samples at once; safetensors: the "
                        "weights, under trainctl's names; keras-weights: an .h5 file for "
-                       "model.load_weights(FILE, by_name=True) of Keras' network of the same layers")
+                       "model.load_weights(FILE, by_name=True) of Keras' network of the same layers; huggingface: a "
+                       "folder for from_pretrained(FOLDER) of transformers, from a network of the preset bert, gpt2, "
+                       "llama or vit_b16")
             ->required()
             ->check(one_of(format_names()));
-        app.add_option("-o,--out", options->out, "The file; default: the run's name with .onnx, .safetensors or .h5")
+        app.add_option("-o,--out", options->out,
+                       "The file; default: the run's name with .onnx, .safetensors, .h5 or -huggingface")
             ->type_name("FILE");
         app.add_option("--dtype", options->dtype,
                        "The dtype of the stored weights: float32, or bfloat16, which is rounded and half as large; a "
@@ -125,7 +129,8 @@ Subcommand export_subcommand() {
                      "The network begins with the resizes, crops and scaling of the config's transforms, and accepts "
                      "samples as they are stored: of any size if the first step is `resize: [height, width]`, else "
                      "of the size of the first training sample");
-        app.add_flag("--force", options->force, "Replaces the file if it exists");
+        app.add_flag("--force", options->force,
+                     "Replaces the file if it exists; of a folder, the files of the network");
         add_output_options(app, options->common);
         return [options] { return run_export(*options); };
       }};

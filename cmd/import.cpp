@@ -1,4 +1,5 @@
-// trainctl import: converts a network that Keras saved into a config and a file of weights.
+// trainctl import: converts a network that Keras saved into a config and a file of weights, and writes a config for the
+// network in a Hugging Face folder.
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
@@ -16,6 +17,7 @@
 #include "io/checkpoint/safetensors.h"
 #include "io/keras/import.h"
 #include "parallel/launch/ranks/report.h"
+#include "run/import/hugging_face.h"
 
 namespace trainctl {
 namespace {
@@ -42,7 +44,37 @@ Shape shape_of(const std::string& text) {
   return Shape(std::move(sizes));
 }
 
+// Writes a config that refers to a Hugging Face folder.
+int import_folder(const ImportOptions& options) {
+  if (!options.input_shapes.empty()) {
+    throw Error(ErrorKind::config, "--input-shape is for networks of Keras", "leave it out");
+  }
+  namespace fs = std::filesystem;
+  const std::string name = fs::weakly_canonical(fs::absolute(options.file)).filename().string();
+  const std::string path = (fs::path(options.folder) / (name + ".yaml")).string();
+  require_absent(path, options.force);
+  const HuggingFaceImport network = import_hugging_face(options.file, options.folder);
+  create_folders(options.folder);
+  write_file(path, network.config);
+  if (options.common.json) {
+    answer(json_line(Json{{"ok", true},
+                          {"config", path},
+                          {"weights", options.file},
+                          {"preset", network.preset},
+                          {"layers", network.layers},
+                          {"parameters", network.parameters},
+                          {"notes", network.notes}}));
+  } else if (!options.common.quiet) {
+    std::string text = format("{}: preset {}, {} parameters, whose values are in {}\n", path, network.preset,
+                              network.parameters, options.file);
+    for (const std::string& note : network.notes) text += note + "\n";
+    answer(text);
+  }
+  return 0;
+}
+
 int run_import(const ImportOptions& options) {
+  if (is_folder(options.file)) return import_folder(options);
   const std::string stem = std::filesystem::path(options.file).stem().string();
   const std::string weights = stem + ".safetensors";
   const std::string config_path = (std::filesystem::path(options.folder) / (stem + ".yaml")).string();
@@ -79,14 +111,19 @@ int run_import(const ImportOptions& options) {
 }  // namespace
 
 Subcommand import_subcommand() {
-  return {"import", "Makes a config and a file of weights from a network that Keras saved",
-          "trainctl import flowers.keras -o configs", [](CLI::App& app) {
+  return {"import", "Makes a config from a network that Keras or Hugging Face's transformers saved",
+          "trainctl import flowers.keras -o configs\n"
+          "  trainctl import models/SmolLM2-135M -o configs",
+          [](CLI::App& app) {
             auto options = std::make_shared<ImportOptions>();
-            app.add_option("FILE", options->file, "A .keras file, or an .h5 file of a whole model")
+            app.add_option("FILE", options->file,
+                           "A .keras file, or an .h5 file of a whole model; or a folder that save_pretrained of "
+                           "transformers wrote (config.json, .safetensors files, tokenizer.json)")
                 ->required()
                 ->type_name("");
             app.add_option("-o,--out", options->folder,
-                           "The folder for the config and the weights, which are named like FILE")
+                           "The folder for the config and the weights, which are named like FILE; for a folder only "
+                           "the config is written, which refers to the folder")
                 ->type_name("DIR");
             app.add_option(
                    "--input-shape", options->input_shapes,

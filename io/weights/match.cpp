@@ -45,7 +45,11 @@ class Matcher {
  public:
   Matcher(const std::vector<WantedTensor>& wanted, const WeightsFile& file, const WeightsOptions& options,
           Reader& reader)
-      : wanted_(wanted), stored_(file.tensors()), options_(options), reader_(reader) {
+      : wanted_(wanted),
+        stored_(file.tensors()),
+        missing_names_(file.missing_names()),
+        options_(options),
+        reader_(reader) {
     for (std::size_t i = 0; i < stored_.size(); ++i) {
       by_name_.emplace(stored_[i].name, i);
       for (const std::string& name : stored_[i].other_names) by_name_.emplace(name, i);
@@ -116,10 +120,11 @@ class Matcher {
 
   void choose(WeightsOrigin origin) {
     std::vector<Convention> conventions;
-    const bool keras = origin == WeightsOrigin::keras;
-    if (!keras) conventions.push_back({"trainctl's names", WeightsLayout::trainctl});
+    const bool keras = origin == WeightsOrigin::keras, hugging_face = origin == WeightsOrigin::hugging_face;
+    if (hugging_face) conventions.push_back({"Hugging Face's names", WeightsLayout::trainctl});
+    if (!keras && !hugging_face) conventions.push_back({"trainctl's names", WeightsLayout::trainctl});
     const WeightsLayout layout = keras ? WeightsLayout::keras : WeightsLayout::pytorch;
-    if (origin != WeightsOrigin::trainctl) {
+    if (origin != WeightsOrigin::trainctl && !hugging_face) {
       for (const auto& [program, rules] : options_.names) {
         conventions.push_back({program + "'s names", layout, rules_of(rules)});
       }
@@ -191,7 +196,8 @@ class Matcher {
       source.tensors.push_back(found->tensor);
       source.part = found->part;
     } else {
-      source.missing = names_of(tensor, convention_)[0];
+      const auto known = missing_names_.find(tensor.name);
+      source.missing = known != missing_names_.end() ? known->second : names_of(tensor, convention_)[0];
     }
     if (convention_.layout != WeightsLayout::pytorch || tensor.gates != 4 || tensor.leaf() != "bias") return source;
     const WantedTensor second{tensor.layer() + "/recurrent_bias", tensor.shape, {}, tensor.gates};
@@ -245,6 +251,7 @@ class Matcher {
 
   const std::vector<WantedTensor>& wanted_;
   const std::vector<FileTensor>& stored_;
+  const std::map<std::string, std::string>& missing_names_;
   const WeightsOptions& options_;
   Reader& reader_;
   std::map<std::string, std::size_t> by_name_;              // key: name of a tensor of the file; value: its index

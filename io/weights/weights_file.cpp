@@ -7,6 +7,7 @@
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "io/checkpoint/load.h"
+#include "io/hugging_face/folder.h"
 
 namespace trainctl {
 namespace {
@@ -33,7 +34,9 @@ std::unique_ptr<WeightsFile> open_checkpoint_weights(const std::string& path) {
 }
 
 std::unique_ptr<WeightsFile> open_weights(const std::string& path) {
-  if (is_folder(path)) return open_checkpoint_weights(path);
+  if (is_folder(path)) {
+    return is_hugging_face_folder(path) ? open_hugging_face_weights(path) : open_checkpoint_weights(path);
+  }
   using namespace std::string_view_literals;
   constexpr auto hdf5 = "\x89HDF\r\n\x1a\n"sv, zip = "PK\x03\x04"sv;
   char bytes[8] = {};

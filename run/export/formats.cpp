@@ -99,7 +99,8 @@ ExportedFile write_keras_weights(const std::string& path, const ExportedRun& run
 const std::vector<ExportFormat>& export_formats() {
   static const std::vector<ExportFormat> formats{{"onnx", ".onnx", true, true, write_network},
                                                  {"safetensors", ".safetensors", false, true, write_weights},
-                                                 {"keras-weights", ".h5", false, false, write_keras_weights}};
+                                                 {"keras-weights", ".h5", false, false, write_keras_weights},
+                                                 {"huggingface", "-huggingface", false, true, write_hugging_face}};
   return formats;
 }
 

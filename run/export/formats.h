@@ -24,9 +24,12 @@ struct ExportedFile {
   std::vector<OnnxValue> inputs, outputs;  // inputs and outputs of a network; empty if only weights were written
 };
 
+// Writes a Hugging Face folder. Returns its bytes.
+ExportedFile write_hugging_face(const std::string& path, const ExportedRun& run);
+
 struct ExportFormat {
   std::string name;
-  std::string ending;    // ending of the file's name
+  std::string ending;    // ending of the name of the file or folder
   bool network = false;  // whether it stores a network, which may preprocess, and not only weights
   bool bfloat16 = true;  // whether it can store bfloat16 weights
   // Writes the file, and replaces an existing one.

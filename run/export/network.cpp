@@ -45,24 +45,6 @@ std::vector<KeptInput> kept_of(const SnapshotMetadata& metadata) {
   return found == metadata.end() ? std::vector<KeptInput>() : read_kept_inputs(found->second);
 }
 
-std::vector<ModelInput> transformed_inputs(const RunSpec& spec, const std::vector<KeptInput>& kept) {
-  std::vector<ModelInput> inputs;
-  const std::vector<std::string> names = input_names(spec.model);
-  if (kept.size() == names.size()) {
-    for (std::size_t i = 0; i < names.size(); ++i) {
-      const DatasetInfo& info = kept[i].info;
-      const TransformPlan plan = kept_plan(spec.data, names[i], kept[i], info.dtype).plan;
-      const Shape sample = shape_after(shape_after(info.sample, plan.fixed), plan.augment);
-      inputs.push_back(transformed_input({names[i], sample, {info.dtype, {}, {}}}));
-    }
-  } else {
-    for (const ModelInput& input : describe(spec.data, spec.seed, data_use(spec)).inputs) {
-      inputs.push_back(transformed_input(input));
-    }
-  }
-  return inputs;
-}
-
 // Appends the activation that is fused into the loss of an output, if the network does not end in it.
 void append_missing(const RunSpec& spec, std::size_t output, Graph& graph) {
   TensorId& end = graph.outputs[output];
@@ -107,6 +89,25 @@ StoredInput stored_input(const DataOptions& options, const std::string& name, co
   return result;
 }
 
+std::vector<ModelInput> transformed_inputs(const RunSpec& spec, const SnapshotMetadata& metadata) {
+  const std::vector<KeptInput> kept = kept_of(metadata);
+  std::vector<ModelInput> inputs;
+  const std::vector<std::string> names = input_names(spec.model);
+  if (kept.size() == names.size()) {
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      const DatasetInfo& info = kept[i].info;
+      const TransformPlan plan = kept_plan(spec.data, names[i], kept[i], info.dtype).plan;
+      const Shape sample = shape_after(shape_after(info.sample, plan.fixed), plan.augment);
+      inputs.push_back(transformed_input({names[i], sample, {info.dtype, {}, {}}}));
+    }
+  } else {
+    for (const ModelInput& input : describe(spec.data, spec.seed, data_use(spec)).inputs) {
+      inputs.push_back(transformed_input(input));
+    }
+  }
+  return inputs;
+}
+
 ExportedNetwork exported_network(const RunSpec& spec, const SnapshotMetadata& metadata, bool preprocess) {
   const std::vector<KeptInput> kept = kept_of(metadata);
   if (preprocess && kept.size() != 1) {
@@ -121,7 +122,7 @@ ExportedNetwork exported_network(const RunSpec& spec, const SnapshotMetadata& me
     stored = stored_input(spec.data, input_names(spec.model)[0], kept[0]);
     options.inputs = {stored->input};
   } else {
-    options.inputs = transformed_inputs(spec, kept);
+    options.inputs = transformed_inputs(spec, metadata);
   }
   Reader reader;
   ExportedNetwork network{build_model(spec.model, options, reader).graph, output_names(spec.model), stored};

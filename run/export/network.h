@@ -31,6 +31,10 @@ struct StoredInput {
 // network has no layer.
 StoredInput stored_input(const DataOptions& options, const std::string& name, const KeptInput& kept);
 
+// The inputs of a run's network for transformed samples. `metadata`: of the checkpoint. The shapes of several inputs
+// are those of the data or of the config.
+std::vector<ModelInput> transformed_inputs(const RunSpec& spec, const SnapshotMetadata& metadata);
+
 struct ExportedNetwork {
   Graph graph;                        // graph for evaluation in float32, neither split nor fused
   std::vector<std::string> outputs;   // their names; "output" for an output without a name
@@ -40,7 +44,7 @@ struct ExportedNetwork {
 // Builds the network of a run's config, followed by the activations that `predict` applies to its outputs. `metadata`:
 // of the checkpoint. With `preprocess` the graph begins with the scaling of the config's transforms, and `stored` has
 // the resizes and crops; throws Error{config} that names any other transform. Without it the graph accepts transformed
-// samples. The shapes of several inputs are those of the data or of the config.
+// samples.
 ExportedNetwork exported_network(const RunSpec& spec, const SnapshotMetadata& metadata, bool preprocess);
 
 }  // namespace trainctl

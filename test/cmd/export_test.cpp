@@ -124,13 +124,22 @@ TEST_CASE("export refuses what it cannot do, and leaves no file") {
   refuses({"runs/net"}, 2, "--format");
   refuses({"runs/net", "--format", "tflite"}, 2, "tflite");
   refuses({"runs/nothing", "--format", "onnx"}, 2, "is not a run directory");
-  refuses({"runs/net", "--format", "safetensors", "--preprocess"}, 2, "this format stores weights alone");
+  refuses({"runs/net", "--format", "safetensors", "--preprocess"}, 2, "this format cannot hold them");
   refuses({"runs/net", "--format", "keras-weights", "--dtype", "bfloat16"}, 2, "float32");
   refuses({"runs/net", "--format", "onnx", "-o", "missing/net.onnx"}, 6, "missing/net.onnx");
   std::string config = read_file(folder / "runs/net/config.yaml");
   config.replace(config.find("filters: 3"), 10, "filters: 4");
   folder.write("runs/net/config.yaml", config);
   refuses({"runs/net", "--format", "onnx"}, 2, "holds no c/");
+}
+
+TEST_CASE("export refuses networks that transformers does not have") {
+  const Folder folder;
+  train(folder);
+  const Finished run = exported(folder, {"runs/net", "--format", "huggingface"});
+  CHECK(run.code == 2);
+  CHECK(contains(run.errors, "transformers has no network with the layers of this one"));
+  CHECK(!std::filesystem::exists(folder / "net-huggingface"));
 }
 
 }  // namespace trainctl::test::export_test

@@ -226,4 +226,42 @@ TEST_CASE("import refuses what it cannot read, and leaves nothing") {
 }
 
 }  // namespace
+TEST_CASE("import writes a config that refers to a Hugging Face folder") {
+  const Folder folder;
+  fs::create_directories(folder / "models");
+  fs::copy(TRAINCTL_SOURCE_DIR "/test/golden/hugging_face/llama", folder / "models/small", fs::copy_options::recursive);
+  const Finished import = trainctl(folder, {"import", "models/small/", "-o", "made", "--json"});
+  CAPTURE(import.errors);
+  REQUIRE(import.code == 0);
+  const Json told = Json::parse(import.out);
+  CHECK(told["config"] == "made/small.yaml");
+  CHECK(told["preset"] == "llama");
+  CHECK(told["parameters"] == 1884);
+  CHECK(files_in(folder / "made") == 1);
+  std::string text;
+  for (int i = 0; i < 500; ++i) text += "a b ";
+  folder.write("corpus.txt", text);
+  const std::string config = folder.write("mine.yaml", R"(
+include: made/small.yaml
+data: {path: corpus.txt, tokenizer: small.json, positions: 8}
+train: {batch_size: 2, max_steps: 1, optimizer: sgd}
+)");
+  folder.write(
+      "small.json",
+      R"({"pre_tokenizer": {"type": "Whitespace"}, "model": {"type": "WordLevel", "vocab": {"a": 0, "b": 22}, "unk_token": "b"}})");
+  const Finished check = trainctl(folder, {"check", config, "--json"});
+  INFO(check.out);
+  REQUIRE(check.code == 0);
+  CHECK(Json::parse(check.out)["parameters"] == 1884);
+
+  const Finished again = trainctl(folder, {"import", "models/small", "-o", "made"});
+  CHECK(again.code == 2);
+  CHECK(contains(again.errors, "made/small.yaml"));
+  folder.write("models/small/config.json", R"({"model_type": "mamba"})");
+  const Finished unknown = trainctl(folder, {"import", "models/small", "-o", "made", "--force"});
+  CHECK(unknown.code == 2);
+  CHECK(
+      contains(unknown.errors, "models/small/config.json: no preset of trainctl computes networks of the model_type"));
+}
+
 }  // namespace trainctl::test::import_test

@@ -25,7 +25,8 @@ Keys<WeightsOptions> WeightsOptions::keys() {
       .shorthand("file")
       .required("file", &WeightsOptions::file,
                 "A checkpoint's folder or a run directory; a .safetensors file with the names of trainctl, torchvision "
-                "or timm; Keras' .weights.h5, .h5 or .keras.")
+                "or timm; Keras' .weights.h5, .h5 or .keras; a Hugging Face folder (config.json and .safetensors "
+                "files) of a network that a preset computes.")
       .key("skip", &WeightsOptions::skip,
            "Patterns of tensors that are not loaded (`predictions/*`): names of the network's tensors, which keep "
            "their initial values, or of the file's tensors.")

@@ -61,7 +61,10 @@ struct PretrainedNetwork {
     Reader reader;
     model = testing::read_model(yaml, reader);
     reader.throw_if_failed();
-    graph = testing::build(yaml, sample, false).graph;
+    BuildOptions options{.inputs = {{"", sample, {}}}, .training = false};
+    if (token_count(model, "") > 0) options.inputs[0].format.dtype = DType::int32;
+    graph = build_model(model, options, reader).graph;
+    reader.throw_if_failed();
   }
   LoadedWeights load() const { return load_weights(*model.weights, graph, 1); }
 };
@@ -92,11 +95,13 @@ struct Arrays {
   const Shape& shape(const std::string& name) const { return file.header().find(name)->shape; }
 };
 
-// Returns the predictions of a network with these weights for a batch.
+// Returns the predictions of a network with these weights for a batch of values or tokens.
 inline std::vector<float> predict(const std::string& yaml, const LoadedWeights& weights, const Shape& batch,
                                   std::vector<float> inputs) {
   TestJob job(yaml);
   job.spec.inputs[0].sample = batch.without_front();
+  const bool has_tokens = token_count(*job.spec.model, "") > 0;
+  if (has_tokens) job.spec.inputs[0].format.dtype = DType::int32;
   job.spec.outputs[0].loss = {};
   job.spec.outputs[0].metrics.clear();
   job.spec.optimizer = {};
@@ -110,7 +115,9 @@ inline std::vector<float> predict(const std::string& yaml, const LoadedWeights& 
   }
   engine.upload();
   Batch samples;
+  std::vector<std::int32_t> tokens(inputs.begin(), inputs.end());
   samples.inputs = {{inputs.data(), DType::float32, batch.count()}};
+  if (has_tokens) samples.inputs = {{tokens.data(), DType::int32, batch.count()}};
   samples.count = batch[0];
   StepResult result;
   engine.run(0, samples, {}, result);

@@ -1,0 +1,71 @@
+// Converts the layouts of tensors.
+#include "io/hugging_face/tensor_rule.h"
+
+#include <algorithm>
+
+namespace trainctl {
+namespace {
+
+// Writes `from` [outputs, inputs, positions] to `to` as [positions, inputs, outputs], or back.
+void reverse_axes(std::int64_t outputs, std::int64_t inputs, std::int64_t positions, const float* from, float* to) {
+  constexpr std::int64_t block = 16;  // number of outputs in one pass, so that whole cache lines are written
+  for (std::int64_t first = 0; first < outputs; first += block) {
+    const std::int64_t end = std::min(outputs, first + block);
+    for (std::int64_t i = 0; i < inputs; ++i) {
+      for (std::int64_t p = 0; p < positions; ++p) {
+        for (std::int64_t o = first; o < end; ++o) {
+          to[(p * inputs + i) * outputs + o] = from[(o * inputs + i) * positions + p];
+        }
+      }
+    }
+  }
+}
+
+// The number of positions of a convolution's window; 1 for a matrix.
+std::int64_t positions_of(const Shape& stored) { return stored.rank() == 4 ? stored[2] * stored[3] : 1; }
+
+}  // namespace
+
+Shape TensorRule::part_shape() const {
+  std::vector<std::int64_t> sizes = shape.sizes();
+  switch (layout) {
+    case StoredLayout::same:
+      break;
+    case StoredLayout::transposed:
+      std::reverse(sizes.begin(), sizes.end());
+      break;
+    case StoredLayout::convolution:
+      sizes = {sizes[2], sizes[3], sizes[1], sizes[0]};
+      break;
+    case StoredLayout::batched:
+      sizes.erase(sizes.begin());
+      break;
+  }
+  sizes.back() /= static_cast<std::int64_t>(parts.size());
+  return Shape(std::move(sizes));
+}
+
+void TensorRule::to_network(std::size_t part, const float* stored, float* to) const {
+  if (layout == StoredLayout::transposed || layout == StoredLayout::convolution) {
+    return reverse_axes(shape[0], shape[1], positions_of(shape), stored, to);
+  }
+  const std::int64_t all = shape.back(), columns = all / static_cast<std::int64_t>(parts.size()),
+                     begin = static_cast<std::int64_t>(part) * columns;
+  for (std::int64_t row = 0; row < shape.count() / all; ++row) {
+    std::copy_n(stored + row * all + begin, columns, to + row * columns);
+  }
+}
+
+void TensorRule::to_stored(std::span<const float* const> values, float* to) const {
+  if (layout == StoredLayout::transposed || layout == StoredLayout::convolution) {
+    return reverse_axes(positions_of(shape), shape[1], shape[0], values[0], to);
+  }
+  const std::int64_t all = shape.back(), columns = all / static_cast<std::int64_t>(parts.size());
+  for (std::int64_t row = 0; row < shape.count() / all; ++row) {
+    for (std::size_t part = 0; part < parts.size(); ++part) {
+      std::copy_n(values[part] + row * columns, columns, to + row * all + static_cast<std::int64_t>(part) * columns);
+    }
+  }
+}
+
+}  // namespace trainctl

@@ -1,0 +1,109 @@
+// Writes the network of a run as a Hugging Face folder: config.json, weights, tokenizer.
+#include <algorithm>
+#include <optional>
+
+#include "core/base/error.h"
+#include "core/base/files.h"
+#include "core/base/format.h"
+#include "core/base/json.h"
+#include "core/base/log.h"
+#include "io/checkpoint/atomic_file.h"
+#include "io/datasets/text/text_tokenizer.h"
+#include "io/hugging_face/description.h"
+#include "io/hugging_face/writer.h"
+#include "io/text/load.h"
+#include "run/export/formats.h"
+#include "run/export/network.h"
+
+namespace trainctl {
+namespace {
+
+// The path of the tokenizer that the config's data names; no value if it names none, or bytes.
+std::optional<TextTokenizer> tokenizer_of(const RunSpec& spec) {
+  const Node data = section_of<DataOptions>().write(&spec.data);
+  const Node* tokenizer = data.find("tokenizer");
+  if (tokenizer == nullptr || !tokenizer->is_scalar()) return std::nullopt;
+  if (tokenizer->text == "none" || tokenizer->text == "auto" || tokenizer->text == "bytes") return std::nullopt;
+  return open_tokenizer(Path{tokenizer->text});
+}
+
+std::string folder_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
+
+// Copies the tokenizer's file, and the files about it that transformers wrote beside it.
+void copy_tokenizer(const TextTokenizer& tokenizer, const std::string& folder) {
+  const std::string file = tokenizer.path.substr(tokenizer.path.rfind('/') + 1);
+  const bool json = file.ends_with(".json");
+  if (!json && file != "tokenizer.model" && file != "spiece.model") {
+    return log::warning(
+        format("{} is not copied: transformers reads tokenizer.json and models of SentencePiece", tokenizer.path));
+  }
+  write_file(folder + "/" + (json ? "tokenizer.json" : file), read_file(tokenizer.path, largest_tokenizer_file));
+  bool described = false;
+  for (const char* name : {"tokenizer_config.json", "special_tokens_map.json"}) {
+    const std::string path = folder_of(tokenizer.path) + "/" + name;
+    if (!exists(path)) continue;
+    write_file(folder + "/" + name, read_file(path, largest_tokenizer_file));
+    described = true;
+  }
+  if (json && !described) {
+    write_file(folder + "/tokenizer_config.json", "{\n  \"tokenizer_class\": \"PreTrainedTokenizerFast\"\n}\n");
+  }
+}
+
+// Puts the names of the classes into the config.json of a classifier, if the checkpoint has them.
+void name_classes(const SnapshotMetadata& metadata, Json& config) {
+  const std::vector<std::string> names = read_class_names(metadata);
+  if (!config.contains("id2label") || config["id2label"].size() != names.size()) return;
+  config["label2id"] = Json::object();
+  for (std::size_t k = 0; k < names.size(); ++k) {
+    config["id2label"][std::to_string(k)] = names[k];
+    config["label2id"][names[k]] = k;
+  }
+}
+
+Json id_of(const std::optional<TextTokenizer>& tokenizer) {
+  if (!tokenizer) return nullptr;
+  const std::optional<TokenId> end = end_token_of(*tokenizer, "auto");
+  return end ? Json(*end) : Json(nullptr);
+}
+
+}  // namespace
+
+ExportedFile write_hugging_face(const std::string& path, const ExportedRun& run) {
+  HuggingFaceDescription description =
+      describe_for_hugging_face(run.spec.model, transformed_inputs(run.spec, run.checkpoint.manifest.metadata));
+  const std::vector<NamedTensor>& weights = run.checkpoint.snapshot.weights;
+  const auto stored = by_name(weights);
+  for (const TensorRule& rule : description.network.tensors) {
+    for (const std::string& part : rule.parts) {
+      const auto found = stored.find(part);
+      if (found != stored.end() && found->second->shape == rule.part_shape()) continue;
+      throw Error(ErrorKind::config, SourceLocation{run.checkpoint.path},
+                  format("holds no {} of shape {}, which the network of its run's config.yaml has", part,
+                         to_string(rule.part_shape())),
+                  "restore the config.yaml that it was trained with");
+    }
+  }
+  // BERT and vision transformers do not generate text.
+  const bool is_language_model = description.network.preset == "gpt2" || description.network.preset == "llama";
+  const std::optional<TextTokenizer> tokenizer = tokenizer_of(run.spec);
+  const Json end = id_of(tokenizer);
+  Json& config = description.config;
+  if (is_language_model) {
+    config["bos_token_id"] = end;
+    config["eos_token_id"] = end;
+  }
+  name_classes(run.checkpoint.manifest.metadata, config);
+  config["torch_dtype"] = name_of(run.dtype);
+  create_folders(path);
+  const std::int64_t bytes = write_hugging_face_weights(path, description.network.tensors, weights, run.dtype);
+  if (tokenizer) copy_tokenizer(*tokenizer, path);
+  if (is_language_model && !end.is_null()) {
+    write_file(path + "/generation_config.json",
+               json_text(Json{{"bos_token_id", end}, {"eos_token_id", end}}, 2) + "\n");
+  }
+  write_file(path + "/config.json", json_text(config, 2) + "\n");
+  return {bytes, {}, {}};
+}
+
+}  // namespace trainctl

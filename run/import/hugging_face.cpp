@@ -1,0 +1,148 @@
+// Writes a config with the preset that computes the network of a folder.
+#include "run/import/hugging_face.h"
+
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "core/base/files.h"
+#include "core/base/format.h"
+#include "core/layers/model/model.h"
+#include "core/layers/model/model_options.h"
+#include "io/hugging_face/description.h"
+#include "io/hugging_face/folder.h"
+#include "io/hugging_face/network.h"
+#include "io/hugging_face/values.h"
+#include "io/weights/load.h"
+#include "io/yaml/yaml.h"
+
+namespace trainctl {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t most_positions = 1024;
+
+std::string header(const std::string& folder, const std::vector<std::string>& notes) {
+  std::string text = format("# The network of {}, imported by trainctl. A config uses it with `include`, and adds\n",
+                            fs::path(folder).filename().string());
+  text += "# the text and the rest of the training:\n#\n#   include: THIS_FILE\n#   data: {path: corpus/}\n";
+  text += "#   train: {batch_size: 8, epochs: 1, optimizer: {name: adamw, learning_rate: 2e-5}}\n#\n";
+  for (const std::string& note : notes) text += "# " + note + "\n";
+  return text;
+}
+
+bool has_text(const HuggingFaceNetwork& network) { return network.sample.rank() == 1; }
+
+// The shape of a sample in the config: fewer positions than the network can have, since they need much memory.
+Shape sample_of(const HuggingFaceNetwork& network) {
+  return has_text(network) ? Shape{std::min(network.sample[0], most_positions)} : network.sample;
+}
+
+// The patterns of tensors after the network's end that the folder has.
+std::vector<std::string> skipped_tensors(const std::string& folder, const HuggingFaceNetwork& network) {
+  std::vector<std::string> patterns;
+  const HuggingFaceFolder tensors(folder);
+  for (const std::string& pattern : network.other_heads) {
+    const bool any = std::any_of(tensors.names().begin(), tensors.names().end(), [&](const std::string& name) {
+      return fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
+    });
+    if (any) patterns.push_back(pattern);
+  }
+  return patterns;
+}
+
+// Builds the network of the preset, and compares it with the folder's weights.
+void check_network(const std::string& folder, const HuggingFaceNetwork& network,
+                   const std::vector<std::string>& skipped, HuggingFaceImport& result) {
+  Reader reader;
+  ModelInput input{"", sample_of(network), {}};
+  if (has_text(network)) input.format.dtype = DType::int32;
+  const BuiltModel built = build_model(preset_model(network), {.inputs = {input}, .training = false}, reader);
+  reader.throw_if_failed();
+  WeightsOptions weights;
+  weights.file.value.text = folder;
+  weights.file.location.file = folder;
+  for (const std::string& pattern : skipped) weights.skip.push_back({pattern, {folder}});
+  check_weights(weights, built.graph);
+  result.layers = built.layers.size();
+  for (const LayerLine& line : built.layers) result.parameters += line.parameters;
+}
+
+// Adds the keys of `data` for texts.
+void add_text(const std::string& folder, const std::string& relative, const HuggingFaceNetwork& network, Node& data,
+              HuggingFaceImport& result) {
+  const std::int64_t positions = sample_of(network)[0];
+  append(data, "dataset", scalar_node(network.preset == "bert" ? "text_classification" : "text"));
+  if (exists(folder + "/tokenizer.json") || exists(folder + "/tokenizer.model")) {
+    append(data, "tokenizer", scalar_node(relative, true));
+  } else {
+    result.notes.emplace_back("The folder has no tokenizer.json and no tokenizer.model: set `data.tokenizer`.");
+  }
+  append(data, "positions", number_node(positions));
+  if (positions < network.sample[0]) {
+    result.notes.push_back(format("Samples have {} positions here; the network was made for up to {}: see `positions`.",
+                                  positions, network.sample[0]));
+  }
+}
+
+// Adds the keys of `data` for images.
+void add_images(const std::string& folder, const HuggingFaceNetwork& network, Node& data, HuggingFaceImport& result) {
+  Node sizes = sequence_node(), resize = map_node(), transform = sequence_node();
+  for (const std::int64_t size : {network.sample[0], network.sample[1]}) sizes.items.push_back(number_node(size));
+  append(resize, "resize", std::move(sizes));
+  transform.items.push_back(std::move(resize));
+  append(data, "transform", std::move(transform));
+  if (exists(folder + "/preprocessor_config.json")) {
+    result.notes.emplace_back(
+        "preprocessor_config.json says how the network's images were scaled: add `normalize` with its image_mean and "
+        "image_std to `transform`.");
+  }
+}
+
+Node weights_node(const std::string& folder, const std::vector<std::string>& skipped) {
+  if (skipped.empty()) return scalar_node(folder, true);
+  Node weights = map_node(), skip = sequence_node();
+  for (const std::string& pattern : skipped) skip.items.push_back(scalar_node(pattern, true));
+  append(weights, "file", scalar_node(folder, true));
+  append(weights, "skip", std::move(skip));
+  return weights;
+}
+
+}  // namespace
+
+HuggingFaceImport import_hugging_face(const std::string& folder, const std::string& config_folder) {
+  const HuggingFaceNetwork network = read_hugging_face_config(folder);
+  const fs::path from = fs::weakly_canonical(fs::absolute(folder));
+  const std::string relative = from.lexically_proximate(fs::weakly_canonical(fs::absolute(config_folder))).string();
+  HuggingFaceImport result;
+  result.preset = network.preset;
+  const std::vector<std::string> skipped = skipped_tensors(folder, network);
+  check_network(folder, network, skipped, result);
+  Node data = map_node(), model = map_node(), train = map_node(), document = map_node();
+  if (has_text(network)) {
+    add_text(folder, relative, network, data, result);
+  } else {
+    add_images(folder, network, data, result);
+  }
+  append(model, "preset", scalar_node(network.preset));
+  append(model, "with", network.with);
+  append(model, "weights", weights_node(relative, skipped));
+  if (network.until.empty()) {
+    append(train, "loss", scalar_node("sparse_categorical_crossentropy"));
+  } else {
+    append(model, "until", scalar_node(network.until));
+    result.notes.push_back(format(
+        "The network ends with '{}' of the preset {}: add layers, or remove `until`, set the number of classes, and "
+        "set `allow_missing: true` for the weights.",
+        network.until, network.preset));
+  }
+  append(document, "data", std::move(data));
+  append(document, "model", std::move(model));
+  if (!train.entries.empty()) append(document, "train", std::move(train));
+  result.config = header(from.string(), result.notes) + to_yaml(document) + "\n";
+  return result;
+}
+
+}  // namespace trainctl
