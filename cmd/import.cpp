@@ -50,8 +50,7 @@ int import_folder(const ImportOptions& options) {
     throw Error(ErrorKind::config, "--input-shape is for networks of Keras", "leave it out");
   }
   namespace fs = std::filesystem;
-  const std::string name = fs::weakly_canonical(fs::absolute(options.file)).filename().string();
-  const std::string path = (fs::path(options.folder) / (name + ".yaml")).string();
+  const std::string path = (fs::path(options.folder) / (imported_name(options.file) + ".yaml")).string();
   require_absent(path, options.force);
   const HuggingFaceImport network = import_hugging_face(options.file, options.folder);
   create_folders(options.folder);

@@ -24,10 +24,16 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t most_positions = 1024;
 
-std::string header(const std::string& folder, const std::vector<std::string>& notes) {
-  std::string text = format("# The network of {}, imported by trainctl. A config uses it with `include`, and adds\n",
-                            fs::path(folder).filename().string());
-  text += "# the text and the rest of the training:\n#\n#   include: THIS_FILE\n#   data: {path: corpus/}\n";
+// The absolute path of a folder, without a slash at its end. Links are not followed: the user chose their names.
+fs::path absolute_path(const std::string& folder) {
+  const fs::path path = fs::absolute(folder).lexically_normal();
+  return path.has_filename() ? path : path.parent_path();
+}
+
+std::string header(const std::string& name, const std::vector<std::string>& notes) {
+  std::string text =
+      format("# The network of {}, imported by trainctl. A config uses it with `include`, and adds\n", name);
+  text += "# the data and the rest of the training:\n#\n#   include: THIS_FILE\n#   data: {path: corpus/}\n";
   text += "#   train: {batch_size: 8, epochs: 1, optimizer: {name: adamw, learning_rate: 2e-5}}\n#\n";
   for (const std::string& note : notes) text += "# " + note + "\n";
   return text;
@@ -101,21 +107,23 @@ void add_images(const std::string& folder, const HuggingFaceNetwork& network, No
   }
 }
 
-Node weights_node(const std::string& folder, const std::vector<std::string>& skipped) {
-  if (skipped.empty()) return scalar_node(folder, true);
+// `model.weights`; a map if a config that includes this one may add a key.
+Node weights_node(const std::string& folder, const std::vector<std::string>& skipped, bool adds_key) {
+  if (skipped.empty() && !adds_key) return scalar_node(folder, true);
   Node weights = map_node(), skip = sequence_node();
   for (const std::string& pattern : skipped) skip.items.push_back(scalar_node(pattern, true));
   append(weights, "file", scalar_node(folder, true));
-  append(weights, "skip", std::move(skip));
+  if (!skipped.empty()) append(weights, "skip", std::move(skip));
   return weights;
 }
 
 }  // namespace
 
+std::string imported_name(const std::string& folder) { return absolute_path(folder).filename().string(); }
+
 HuggingFaceImport import_hugging_face(const std::string& folder, const std::string& config_folder) {
   const HuggingFaceNetwork network = read_hugging_face_config(folder);
-  const fs::path from = fs::weakly_canonical(fs::absolute(folder));
-  const std::string relative = from.lexically_proximate(fs::weakly_canonical(fs::absolute(config_folder))).string();
+  const std::string relative = absolute_path(folder).lexically_proximate(absolute_path(config_folder)).string();
   HuggingFaceImport result;
   result.preset = network.preset;
   const std::vector<std::string> skipped = skipped_tensors(folder, network);
@@ -128,20 +136,19 @@ HuggingFaceImport import_hugging_face(const std::string& folder, const std::stri
   }
   append(model, "preset", scalar_node(network.preset));
   append(model, "with", network.with);
-  append(model, "weights", weights_node(relative, skipped));
+  append(model, "weights", weights_node(relative, skipped, !network.until.empty()));
   if (network.until.empty()) {
     append(train, "loss", scalar_node("sparse_categorical_crossentropy"));
   } else {
     append(model, "until", scalar_node(network.until));
-    result.notes.push_back(format(
-        "The network ends with '{}' of the preset {}: add layers, or remove `until`, set the number of classes, and "
-        "set `allow_missing: true` for the weights.",
-        network.until, network.preset));
+    result.notes.push_back(format("The network ends with '{}' of the preset {}.", network.until, network.preset));
+    result.notes.emplace_back(
+        "A classifier adds `model: {until: predictions, with: {classes: N}, weights: {allow_missing: true}}`.");
   }
   append(document, "data", std::move(data));
   append(document, "model", std::move(model));
   if (!train.entries.empty()) append(document, "train", std::move(train));
-  result.config = header(from.string(), result.notes) + to_yaml(document) + "\n";
+  result.config = header(imported_name(folder), result.notes) + to_yaml(document) + "\n";
   return result;
 }
 

@@ -16,6 +16,9 @@ struct HuggingFaceImport {
   std::vector<std::string> notes;  // sentences for the user, which are also comments in the config
 };
 
+// The name of the network in a folder: that of the folder.
+std::string imported_name(const std::string& folder);
+
 // Reads the config.json of a folder, and compares the headers of its weights with the network. The config names the
 // folder as the source of its weights and tokenizer by a path that is relative to `config_folder`. Throws ConfigError
 // with every key that no preset can express, and with missing and surplus tensors; and Error{data} if a file cannot be
