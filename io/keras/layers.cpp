@@ -64,22 +64,11 @@ class LayerReader {
   // Checks the options that were not translated: each must have the value that trainctl always uses, else it is
   // reported.
   void finish(Translation& result) {
-    static const std::set<std::string> ignored{"name",
-                                               "seed",
-                                               "autocast",
-                                               "implementation",
-                                               "unroll",
-                                               "time_major",
-                                               "use_cudnn",
-                                               "input_shape",
-                                               "batch_shape",
-                                               "sparse",
-                                               "ragged",
-                                               "batch_input_shape",
-                                               "input_length",
-                                               "optional",
-                                               "zero_output_for_mask",
-                                               "renorm_clipping",
+    static const std::set<std::string> ignored{"name",           "seed",        "autocast",
+                                               "implementation", "unroll",      "time_major",
+                                               "use_cudnn",      "input_shape", "batch_shape",
+                                               "sparse",         "ragged",      "batch_input_shape",
+                                               "input_length",   "optional",    "renorm_clipping",
                                                "renorm_momentum"};  // an option of renorm, which has no counterpart
     const Json& trainable = take("trainable");
     result.trainable = !trainable.is_boolean() || trainable.get<bool>();
@@ -304,7 +293,7 @@ struct Row {
 // reverse_output is not an option of Keras: network.cpp sets it for the two layers of a Bidirectional layer.
 #define RECURRENT                                                                                           \
   "units activation use_bias kernel_initializer recurrent_initializer bias_initializer kernel_regularizer " \
-  "recurrent_regularizer bias_regularizer return_sequences go_backwards reverse_output "
+  "recurrent_regularizer bias_regularizer return_sequences go_backwards reverse_output zero_output_for_mask "
 
 constexpr Row rows[] = {
     {"Dense", "dense", "units" LINEAR},
@@ -313,7 +302,9 @@ constexpr Row rows[] = {
     {"Conv2DTranspose", "conv2d_transpose", "filters kernel_size strides padding dilation_rate" LINEAR},
     {"DepthwiseConv2D", "depthwise_conv2d", DEPTHWISE},
     {"SeparableConv2D", "separable_conv2d", "filters pointwise_initializer pointwise_regularizer " DEPTHWISE},
-    {"Embedding", "embedding", "input_dim output_dim embeddings_initializer embeddings_regularizer"},
+    {"Embedding", "embedding", "input_dim output_dim embeddings_initializer embeddings_regularizer mask_zero"},
+    {"Masking", "masking", "mask_value"},
+    {"RepeatVector", "repeat_vector", "n"},
     {"LSTM", "lstm", RECURRENT "recurrent_activation unit_forget_bias"},
     {"GRU", "gru", RECURRENT "recurrent_activation reset_after"},
     {"SimpleRNN", "simple_rnn", RECURRENT},

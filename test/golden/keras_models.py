@@ -136,6 +136,22 @@ def directions():
     return keras.Model(steps, L.Dense(2, name="出力")(x), name="directions")
 
 
+def masked():
+    """Padding masks of tokens and of values, through recurrent layers into a mean. (Keras writes the masks of functional
+    models into their files as tensors of their own, which have no counterpart.)"""
+    return keras.Sequential([
+        L.Input((7,), dtype="int32"),
+        L.Embedding(5, 4, mask_zero=True, name="embedding"),
+        L.Bidirectional(L.LSTM(3, return_sequences=True), name="both"),
+        L.GlobalAveragePooling1D(),
+        L.RepeatVector(3),
+        L.Masking(0.5),
+        L.GRU(4, return_sequences=True, name="gru"),
+        L.SimpleRNN(3, name="last"),
+        L.Dense(2, name="out"),
+    ], name="masked")
+
+
 def mobilenet():
     """The first blocks of MobileNetV3-Small: hard swish and squeeze-and-excitation by scalar operations."""
     whole = keras.applications.MobileNetV3Small(weights=None, input_shape=(32, 32, 3), alpha=0.25, classes=4)
@@ -181,4 +197,5 @@ save(scaled, "scaled.keras", [(normal(3, 9, 7, 3) * 60 + 120).clip(0, 255)])
 save(slashes, "slashes.h5", [normal(3, 6)])
 save(stochastic, "stochastic.keras", [normal(3, 6, 5, 4)])
 save(directions, "directions.keras", [normal(3, 5, 3)])
+save(masked, "masked.keras", [rng.integers(0, 5, (4, 7)).astype(np.int32)])
 save(mobilenet, "mobilenet.keras", [normal(2, 32, 32, 3) * 60 + 120])
