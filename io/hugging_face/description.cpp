@@ -90,7 +90,7 @@ HuggingFaceDescription describe_for_hugging_face(const ModelOptions& model, cons
                   presets_only);
     }
     keep_parameters(graph, network.tensors);
-    return {std::move(*config), std::move(network)};
+    return {std::make_shared<Json>(std::move(*config)), std::move(network)};
   }
   throw Error(ErrorKind::config, "transformers has no network with the layers of this one", presets_only);
 }

@@ -1,6 +1,7 @@
 // Describes a network of trainctl as a network of Hugging Face's library transformers.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "core/base/json_fwd.h"
@@ -13,7 +14,8 @@ struct Graph;
 struct ModelOptions;
 
 struct HuggingFaceDescription {
-  Json config;                 // the content of config.json, without the numbers of special tokens and the dtype
+  // The content of config.json, without the numbers of special tokens and the dtype; not null.
+  std::shared_ptr<Json> config;
   HuggingFaceNetwork network;  // what this config.json describes
 };
 

@@ -88,7 +88,7 @@ ExportedFile write_hugging_face(const std::string& path, const ExportedRun& run)
   const bool is_language_model = description.network.preset == "gpt2" || description.network.preset == "llama";
   const std::optional<TextTokenizer> tokenizer = tokenizer_of(run.spec);
   const Json end = id_of(tokenizer);
-  Json& config = description.config;
+  Json& config = *description.config;
   if (is_language_model) {
     config["bos_token_id"] = end;
     config["eos_token_id"] = end;

@@ -102,7 +102,7 @@ TEST_CASE("exported folders hold the same tensors, whole or in shards") {
   fs::create_directory(path);
   std::ofstream(path + "/model-00001-of-00009.safetensors") << "of another network";
   write_hugging_face_weights(path, described.network.tensors, weights.snapshot.weights, DType::float32, shard);
-  write_file(path + "/config.json", json_text(described.config));
+  write_file(path + "/config.json", json_text(*described.config));
   CHECK(fs::exists(path + "/model.safetensors") == (shard > 10'000));
   CHECK(fs::exists(path + "/model.safetensors.index.json") == (shard < 10'000));
   CHECK(!fs::exists(path + "/model-00001-of-00009.safetensors"));
