@@ -34,6 +34,7 @@
 #include "core/graph/ops/training/penalize.h"
 #include "core/graph/ops/training/rounded_sum.h"
 #include "core/graph/ops/training/tree_sum.h"
+#include "core/graph/ops/write_cache.h"
 
 namespace trainctl::test {
 namespace {
@@ -355,6 +356,11 @@ void add_attention(Cases& cases, DType dtype) {
   grouped.packed = 2;
   dropping.dropout = {.rate = 0.25f, .seed = 7, .layer = 9, .heads = {}};
   cases.push_back({"attention", {q, kv, kv}, always_a<Attention>(plain), 3});
+  const CaseInput starts{{{4}, DType::int32}, 0, 2}, beginning{{{4}, DType::int32}, 0, 1};
+  AttentionAttributes cached = plain;
+  cached.causal = cached.starts = true;
+  cases.push_back({"attention with a cache", {q, kv, kv, starts}, always_a<Attention>(cached), 3});
+  cases.push_back({"write_cache", {kv, beginning}, always_a<WriteCache>(std::int64_t{3}), 3});
   cases.push_back({"attention with masks", {q, kv, kv, mask, numbers}, always_a<Attention>(limited), 3});
   cases.push_back({"attention packed", {packed}, always_a<Attention>(grouped), 3});
   cases.push_back({"attention with dropout", {q, kv, kv, samples, step}, always_a<Attention>(dropping), 2});
