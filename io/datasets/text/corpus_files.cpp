@@ -4,6 +4,7 @@
 
 #include "core/base/files.h"
 #include "core/base/format.h"
+#include "core/base/table.h"
 #include "io/datasets/arrays/bytes.h"
 #include "io/datasets/dataset.h"
 #include "io/datasets/images/image_files.h"
@@ -54,10 +55,11 @@ void add_files(const std::string& folder, Corpus& corpus, LeftOutFiles& left_out
 }
 
 std::string text_of_left_out(const LeftOutFiles& files) {
-  std::string text;
-  if (files.binary > 0) text = format("{} files that are not text are left out", files.binary);
-  if (files.hidden > 0) text += format("{}{} hidden files are left out", text.empty() ? "" : "; ", files.hidden);
-  return text;
+  const auto left_out = [](std::int64_t count, const std::string& kind) {
+    return count == 0 ? "" : format("{} {} left out", counted(count, kind), count == 1 ? "is" : "are");
+  };
+  const std::string binary = left_out(files.binary, "binary file"), hidden = left_out(files.hidden, "hidden file");
+  return binary.empty() || hidden.empty() ? binary + hidden : binary + "; " + hidden;
 }
 
 }  // namespace

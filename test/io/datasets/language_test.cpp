@@ -69,7 +69,7 @@ TEST_CASE("text: samples follow each other in the stream of all documents, with 
   CHECK(info.is_masked);
   CHECK(info.inputs[0].format.dtype == DType::int32);
   REQUIRE(info.warnings.size() == 1);
-  CHECK(info.warnings[0] == (folder / "t") + ": 1 files that are not text are left out; 1 hidden files are left out");
+  CHECK(info.warnings[0] == (folder / "t") + ": 1 binary file is left out; 1 hidden file is left out");
 }
 
 TEST_CASE("text: every token is the target of exactly one position that counts, for any stride in evaluation") {
