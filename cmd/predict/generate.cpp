@@ -38,16 +38,34 @@ std::vector<std::string> read_prompts(const GenerateOptions& options) {
   const LabelledTexts found = read_labelled_texts(options.file, {}, TextClasses::absent, make_work);
   std::vector<std::string> prompts;
   for (const WorkedText& text : found.texts) prompts.push_back(text.text);
-  if (prompts.empty()) throw Error(ErrorKind::data, format("{} has no prompt", options.file));
   return prompts;
 }
 
-// Returns rank 0's prompts on all ranks.
+// Returns rank 0's prompts, which may hold any bytes, on all ranks.
 std::vector<std::string> shared_prompts(const GenerateOptions& options, RankContext& context, Stream& host) {
-  std::string text;
-  if (context.world.rank() == 0)
-    text = Json(read_prompts(options)).dump(-1, ' ', false, Json::error_handler_t::replace);
-  return parse_json(broadcast_text(text, 0, context.world.communicator(), host)).get<std::vector<std::string>>();
+  std::vector<std::string> prompts;
+  if (context.world.rank() == 0) prompts = read_prompts(options);
+  const auto share = [&](const std::string& text) {
+    return broadcast_text(text, 0, context.world.communicator(), host);
+  };
+  prompts.resize(std::stoul(share(std::to_string(prompts.size()))));
+  for (std::string& prompt : prompts) prompt = share(prompt);
+  return prompts;
+}
+
+// The tokens that have no text: numbers that a tokenizer's file leaves out.
+std::vector<TokenId> tokens_without_text(const Tokenizer& tokenizer) {
+  std::vector<TokenId> tokens;
+  const auto decoder = tokenizer.make_decoder();
+  for (TokenId token = 0; token < tokenizer.vocabulary_size(); ++token) {
+    try {
+      std::string ignored;
+      decoder->decode(token, ignored);
+    } catch (const Error&) {
+      tokens.push_back(token);
+    }
+  }
+  return tokens;
 }
 
 // The tokens of a prompt. An empty prompt is the beginning of a document, which follows the end of another one.
@@ -77,17 +95,17 @@ Json result_of(const std::string& prompt, const ContinuedText& text) {
           {"end", std::string(name_of(*text.ended()))}};
 }
 
-std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
-
 // Prints a single text while it grows.
 class GrowingText {
  public:
   GrowingText(const std::string& prompt, const ContinuedText& text) : text_(text) { open_ = write_output(prompt); }
 
-  void show() {
+  // Returns false once the reader has closed the output.
+  bool show() {
     const std::string_view settled = text_.settled();
     if (open_ && settled.size() > shown_) open_ = write_output(settled.substr(shown_));
     shown_ = settled.size();
+    return open_;
   }
   void finish() {
     show();
@@ -123,9 +141,11 @@ class Continuation {
     }
     const auto texts = static_cast<std::int64_t>(std::min(prompts_.size(), texts_at_once));
     const std::int64_t vocabulary = language_.tokenizer.tokenizer->vocabulary_size();
-    generator_ = std::make_unique<Generator>(
-        spec, GeneratorSizes{.texts = texts, .positions = language_.positions, .vocabulary = vocabulary}, device_,
-        stored, context.world);
+    const GeneratorSizes sizes{.texts = texts,
+                               .positions = language_.positions,
+                               .vocabulary = vocabulary,
+                               .without_text = tokens_without_text(*language_.tokenizer.tokenizer)};
+    generator_ = std::make_unique<Generator>(spec, sizes, device_, stored, context.world);
     if (context.world.rank() == 0 && !generator_->problem().empty()) {
       log::info(format("all positions are computed again for each token: {}", generator_->problem()));
     }
@@ -133,16 +153,21 @@ class Continuation {
 
   bool single() const { return prompts_.size() == 1; }
 
+  // Takes the objects of some texts. Returns false if no further ones are wanted.
+  using Take = std::function<bool(const Json& results)>;
+
   // Continues all prompts. Calls take() on rank 0 with the objects of the texts, in the order of the prompts; without
   // take(), prints a single text as it grows.
-  void run(const std::function<void(const Json& results)>& take) {
+  void run(const Take& take) {
     const double begin = seconds_now();
     const auto ranks = static_cast<std::size_t>(context_.world.size());
     const auto rank = static_cast<std::size_t>(context_.world.rank());
     for (std::size_t first = 0; first < prompts_.size(); first += ranks * texts_at_once) {
-      const std::string own = dump(continue_group(first + rank * texts_at_once, take == nullptr));
+      const std::string own = json_text(continue_group(first + rank * texts_at_once, take == nullptr));
       const auto all = gather_texts(own, context_.world.communicator(), device_.host);
-      for (const std::string& of_rank : all) collect(parse_json(of_rank), take);
+      bool ends = false;
+      for (const std::string& of_rank : all) ends = !collect(parse_json(of_rank), take) || ends;
+      if (any_rank(ends, context_.world.communicator(), device_.host)) break;
     }
     if (context_.world.rank() != 0) return;
     const double seconds = seconds_now() - begin;
@@ -151,9 +176,9 @@ class Continuation {
   }
 
  private:
-  void collect(const Json& results, const std::function<void(const Json& results)>& take) {
+  bool collect(const Json& results, const Take& take) {
     for (const Json& result : results) new_tokens_ += result["tokens"].get<std::int64_t>();
-    if (take != nullptr) take(results);
+    return take == nullptr || take(results);
   }
 
   // Continues the prompts [first, first + texts_at_once), as far as there are any.
@@ -169,11 +194,12 @@ class Continuation {
     }
     std::optional<GrowingText> growing;
     if (prints) growing.emplace(prompts_[first], texts[0]);
-    generator_->run(texts, static_cast<std::int64_t>(first), options_.sampling, [&] {
-      if (growing) growing->show();
-    });
+    generator_->run(texts, static_cast<std::int64_t>(first), options_.sampling,
+                    [&] { return !growing || growing->show(); });
     if (growing) growing->finish();
-    for (std::size_t i = first; i < end; ++i) results.push_back(result_of(prompts_[i], texts[i - first]));
+    for (std::size_t i = first; i < end; ++i) {
+      if (texts[i - first].ended()) results.push_back(result_of(prompts_[i], texts[i - first]));
+    }
     return results;
   }
 
@@ -235,13 +261,16 @@ int generate(const RunSpec& spec, const GenerateOptions& options, const TrainedN
   Continuation continuation(spec, options, network, context);
   if (json) {
     Json all = Json::array();
-    continuation.run([&](const Json& results) { all.insert(all.end(), results.begin(), results.end()); });
-    if (context.world.rank() == 0) write_output(dump({{"texts", all}}) + "\n");
+    continuation.run([&](const Json& results) {
+      all.insert(all.end(), results.begin(), results.end());
+      return true;
+    });
+    if (context.world.rank() == 0) write_output(json_text({{"texts", all}}) + "\n");
     return 0;
   }
   const auto lines_of = [](const Json& results) {
     std::string lines;
-    for (const Json& result : results) lines += dump(result) + "\n";
+    for (const Json& result : results) lines += json_text(result) + "\n";
     return lines;
   };
   if (!out.empty() && context.world.rank() == 0) {
@@ -249,6 +278,7 @@ int generate(const RunSpec& spec, const GenerateOptions& options, const TrainedN
       continuation.run([&](const Json& results) {
         const std::string lines = lines_of(results);
         file.write(lines.data(), std::ssize(lines));
+        return true;
       });
     });
     return 0;
@@ -256,7 +286,7 @@ int generate(const RunSpec& spec, const GenerateOptions& options, const TrainedN
   if (continuation.single() && out.empty()) {
     continuation.run(nullptr);
   } else {
-    continuation.run([&](const Json& results) { write_output(lines_of(results)); });
+    continuation.run([&](const Json& results) { return write_output(lines_of(results)); });
   }
   return 0;
 }

@@ -25,6 +25,10 @@ struct GenerateOptions {
   EndOptions end;
 
   bool any() const { return !prompts.empty() || !file.empty(); }
+  // Whether an option differs from its default.
+  bool changed() const {
+    return sampling != SamplingOptions() || !end.stop.empty() || end.max_tokens != EndOptions().max_tokens;
+  }
 };
 
 // Declares --prompt and the options that go with it. The options must outlive the parser.

@@ -202,14 +202,18 @@ void check_inputs(const PredictOptions& options) {
     throw Error(ErrorKind::config, trainctl::format("{} and --prompt cannot be combined", options.inputs[0]),
                 "give a language model prompts, and any other network files");
   }
+  if (!generates && options.generate.changed()) {
+    throw Error(ErrorKind::config, "the options for texts need a prompt", "add --prompt TEXT or --prompts FILE");
+  }
   if (!generates && options.inputs.empty()) {
     throw Error(ErrorKind::config, "predict needs an input",
                 "name files or folders, or give a language model a text: --prompt TEXT");
   }
   if (!generates) return;
-  if (!options.format.empty() || options.writes_pictures() ||
-      (options.writes_file() && !options.out.ends_with(".jsonl"))) {
-    throw Error(ErrorKind::config, "texts are printed, or written as JSON lines", "use --json, or --out FILE.jsonl");
+  const bool other_file = options.writes_pictures() || (options.writes_file() && !options.out.ends_with(".jsonl"));
+  if (!options.format.empty() || other_file || (options.common.json && !options.out.empty())) {
+    throw Error(ErrorKind::config, "texts are printed, or written as JSON lines",
+                "use either --json, or --out FILE.jsonl");
   }
 }
 

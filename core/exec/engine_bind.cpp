@@ -57,8 +57,11 @@ Address Engine::address(int program, TensorId tensor) const {
 void Engine::clear_caches() {
   const std::int64_t bytes = plan_.of(Region::caches);
   if (bytes == 0) return;
-  const std::vector<std::byte> zeros(static_cast<std::size_t>(bytes));
-  backend_.copy(base(Region::caches), zeros.data(), bytes, *compute_);
+  constexpr std::int64_t most_at_once = 1 << 20;
+  const std::vector<std::byte> zeros(static_cast<std::size_t>(std::min(bytes, most_at_once)));
+  for (std::int64_t done = 0; done < bytes; done += std::ssize(zeros)) {
+    backend_.copy(base(Region::caches) + done, zeros.data(), std::min(std::ssize(zeros), bytes - done), *compute_);
+  }
   compute_->synchronize();
 }
 

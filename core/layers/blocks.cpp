@@ -35,7 +35,8 @@ Feature ResidualOptions::expand(Layer& layer, const std::vector<Feature>& inputs
                        branch);
   }
   const TensorId sum = layer.op(std::make_shared<Add>(), {branch.tensor, direct.tensor})[0];
-  return layer.output(layer.activate(sum, activation), layer.merged_mask({branch, direct}));
+  const TensorId y = layer.activate(sum, activation);
+  return layer.output(y, layer.merged_mask({branch, direct}));
 }
 
 Keys<RepeatOptions> RepeatOptions::keys() {

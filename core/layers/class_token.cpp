@@ -16,6 +16,9 @@ struct ClassTokenOptions final : ChainedLayer {
   // The ops join tensors along the last dimension only. Therefore each sample becomes one row of all its positions.
   Feature expand(Layer& layer, const std::vector<Feature>& inputs) const override {
     if (!is_sequence(layer, inputs[0])) return {};
+    if (inputs[0].masked()) {
+      return layer.error("its input has a padding mask, which has no place for the class token", inputs[0]);
+    }
     const Shape x = layer.shape(inputs[0]), vector{1, x[1]};
     const auto reshape = [&](TensorId tensor, const Shape& sample) {
       return layer.op(std::make_shared<Reshape>(layer.batch_of(sample)), {tensor})[0];

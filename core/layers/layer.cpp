@@ -167,7 +167,7 @@ Feature Layer::expand_part(const std::string& kind, const LayerOptions& options,
 
 Feature Layer::expand_for_steps(const std::vector<Choice>& layers, const Feature& input, std::int64_t steps) {
   expansion_.steps_ *= steps;
-  const Feature output = expansion_.expand(layers, input, path_, no_output, {});
+  const Feature output = expansion_.expand(layers, input, path_, model_output(), {});
   expansion_.steps_ /= steps;
   return output;
 }

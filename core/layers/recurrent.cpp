@@ -66,6 +66,12 @@ struct RecurrentOptions : ChainedLayer {
       dense_operands.push_back(bias(layer, "bias", columns, ones_begin, ones_end));
       if (gru) operands.push_back(bias(layer, "recurrent_bias", columns, 0, 0));
     }
+    if (input.masked() && return_sequences && go_backwards != reverse_output) {
+      return layer.error(
+          "the input has a padding mask, and the steps of the output are in the reverse order: set "
+          "reverse_output like go_backwards",
+          input);
+    }
     operands[0] = layer.op(std::make_shared<Dense>(), dense_operands)[0];
     if (input.masked()) operands.push_back(input.mask);
     std::vector<std::string> further;

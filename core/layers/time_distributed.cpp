@@ -21,6 +21,11 @@ struct TimeDistributedOptions final : ChainedLayer {
       return layer.error(format("input {} is not a sequence (steps, ...)", to_string(layer.shape(inputs[0]))),
                          inputs[0]);
     }
+    if (inputs[0].masked() && layer.shape(layer.output(inputs[0].mask)).rank() > 1) {
+      return layer.error(
+          "the input has a padding mask within its steps, which the layers cannot read: leave mask_zero out",
+          inputs[0]);
+    }
     const std::vector<std::int64_t>& sizes = whole.sizes();
     const Shape step(std::vector<std::int64_t>(sizes.begin() + 2, sizes.end()));
     const TensorId apart = layer.op(std::make_shared<Reshape>(step.with_front(checked_multiply(whole[0], whole[1]))),
@@ -31,6 +36,9 @@ struct TimeDistributedOptions final : ChainedLayer {
     return layer.output(layer.op(std::make_shared<Reshape>(joined), {y.tensor})[0]);
   }
   MaskUse mask_use() const override { return MaskUse::keeps; }
+  const Choice* final_activation() const override {
+    return layers.empty() ? nullptr : layers.back().as<LayerOptions>().final_activation();
+  }
 };
 
 void check_layers(const TimeDistributedOptions& options, const Node& node, Reader& reader) {

@@ -2,7 +2,9 @@
 #include "core/program/build.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -136,6 +138,22 @@ bool needs_equal_micro_batches(const Graph& graph, const Parallelism& parallelis
   return parallelism.equal_micro_batches || std::any_of(graph.ops.begin(), graph.ops.end(), exchanges);
 }
 
+// Removes the outputs, and all ops that no cache depends on.
+void keep_caches_only(Graph& graph) {
+  std::set<TensorId> read;
+  std::vector<Op> kept;
+  for (auto op = graph.ops.rbegin(); op != graph.ops.rend(); ++op) {
+    const bool needed = std::any_of(op->outputs.begin(), op->outputs.end(), [&](TensorId id) {
+      return graph.tensor(id).role == Role::cache || read.contains(id);
+    });
+    if (!needed) continue;
+    read.insert(op->inputs.begin(), op->inputs.end());
+    kept.push_back(std::move(*op));
+  }
+  graph.ops.assign(std::make_move_iterator(kept.rbegin()), std::make_move_iterator(kept.rend()));
+  std::fill(graph.outputs.begin(), graph.outputs.end(), no_tensor);
+}
+
 Program distributed(Program program, const Parallelism& parallelism) {
   return parallelism.distribute ? parallelism.distribute(std::move(program)) : program;
 }
@@ -207,21 +225,24 @@ Program evaluation_program(const ProgramSpec& spec, std::int64_t samples, Reader
   return placed(finish_evaluation(std::move(program), training), parallelism);
 }
 
-GenerationProgram generation_program(const ProgramSpec& spec, std::int64_t samples, std::size_t tokens,
-                                     std::optional<std::int64_t> positions, Reader& reader) {
+GenerationProgram generation_program(const ProgramSpec& spec, const GenerationRequest& request, Reader& reader) {
   ProgramSpec of_network = spec;
   for (ProgramSpec::Output& output : of_network.outputs) output.loss = {};
-  Network network = build_network(of_network, samples, false, reader);
+  Network network = build_network(of_network, request.samples, false, reader);
   if (!reader.ok()) return {};
   FinalActivation& final_activation = network.outputs[0].loss.folded;
   if (final_activation == FinalActivation::softmax) final_activation = FinalActivation::none;
-  if (positions) {
-    CachedGraph cached = cache_positions(std::move(network.graph), tokens, *positions);
-    if (!cached.problem.empty()) return {{}, std::move(cached.problem)};
+  if (request.positions) {
+    CachedGraph cached = cache_positions(std::move(network.graph), request.tokens, *request.positions);
+    if (!cached.problem.empty() || !cached.not_causal.empty()) {
+      return {{}, std::move(cached.problem), std::move(cached.not_causal)};
+    }
     network.graph = std::move(cached.graph);
   }
+  if (!request.predicts) keep_caches_only(network.graph);
   network.graph = fuse(std::move(network.graph), false);
-  return {placed(finish_prediction(ProgramBuilder(of_network, std::move(network), {}).prediction(samples)), {}), ""};
+  ProgramBuilder builder(of_network, std::move(network), {});
+  return {placed(finish_prediction(builder.prediction(request.samples)), {}), "", ""};
 }
 
 Program prediction_program(const ProgramSpec& spec, std::int64_t samples, Reader& reader,

@@ -60,18 +60,26 @@ Program evaluation_program(const ProgramSpec& spec, std::int64_t samples, Reader
 Program prediction_program(const ProgramSpec& spec, std::int64_t samples, Reader& reader,
                            const Parallelism& parallelism = {});
 
-// Builds the program with which a language model continues texts: the prediction of the next token at each of a few
-// positions of `samples` texts. Input number `tokens` of the spec has these positions: its samples are [T].
-// step.predictions are the logits float32 [samples, T, vocabulary], without a final softmax. With `positions`, the
-// program keeps the keys and values of as many earlier positions, and the position of each text's first token is a
-// further input, after all inputs of the spec (cache_positions() in core/graph/passes). Without `positions`, the text
-// begins at the first position. Programs for different T share their caches. Problems are reported to the reader; the
-// returned program is then unusable.
+// What a program computes that continues texts.
+struct GenerationRequest {
+  std::int64_t samples = 1;  // texts
+  std::size_t tokens = 0;    // number of the input that has the tokens; its samples are [T]: T positions of each text
+  // The number of positions whose keys and values the program keeps. The position of each text's first token is then a
+  // further input, after all inputs of the spec (cache_positions() in core/graph/passes). Empty: the program keeps
+  // nothing, and texts begin at the first position.
+  std::optional<std::int64_t> positions;
+  bool predicts = true;  // whether it computes logits; otherwise it only fills its caches
+};
+
+// A program that continues texts, or the reasons why there is none, as in CachedGraph.
 struct GenerationProgram {
   Program program;
-  std::string problem;  // why the network cannot keep keys and values; empty if it can
+  std::string problem, not_causal;
 };
-GenerationProgram generation_program(const ProgramSpec& spec, std::int64_t samples, std::size_t tokens,
-                                     std::optional<std::int64_t> positions, Reader& reader);
+
+// Builds the program with which a language model continues texts: the prediction of the next token at a few positions.
+// step.predictions are the logits float32 [samples, T, vocabulary], without a final softmax. Programs for different T
+// share their caches. Problems are reported to the reader; the returned program is then unusable.
+GenerationProgram generation_program(const ProgramSpec& spec, const GenerationRequest& request, Reader& reader);
 
 }  // namespace trainctl

@@ -28,6 +28,8 @@ Json read_json_object(const std::string& path, std::int64_t limit) {
     if (too_deep) problem = format("has more than {} levels", max_json_depth);
   } catch (const Json::parse_error& error) {
     problem = format("is not JSON: there is an error at byte {}", error.byte);
+  } catch (const Json::exception&) {
+    problem = "holds a number that is too large";
   }
   throw Error(ErrorKind::data, SourceLocation{path}, problem, role.if_missing);
 }

@@ -81,6 +81,7 @@ void append_scaling(Node& rotary, ConfigJson& scaling) {
 // Version 5 of transformers writes `rope_parameters`, earlier versions `rope_theta` and `rope_scaling`.
 Node rotary_of(ConfigJson& config) {
   std::optional<ConfigJson> parameters = config.object("rope_parameters"), scaling = config.object("rope_scaling");
+  if (parameters && scaling) config.error("has both 'rope_parameters' and 'rope_scaling'; remove one of them");
   const double theta = config.number("rope_theta", 10'000);
   Node rotary = map_node();
   append(rotary, "max_wavelength", number_node(parameters ? parameters->number("rope_theta", theta) : theta));
@@ -114,13 +115,15 @@ std::int64_t window_of(const std::string& model_type, std::int64_t layers, Confi
   const Json* types = config.find("layer_types");
   if (types == nullptr) return window;
   const auto all = [&](const char* type) {
-    return types->is_array() && std::all_of(types->begin(), types->end(), [&](const Json& one) { return one == type; });
+    return types->is_array() && static_cast<std::int64_t>(types->size()) == layers &&
+           std::all_of(types->begin(), types->end(), [&](const Json& one) { return one == type; });
   };
-  if (all("full_attention")) return 0;
+  if (all("full_attention") && (window == 0 || model_type == "qwen3")) return 0;
   if (!all("sliding_attention") || window == 0) {
     config.error(
-        "'layer_types' has several kinds of attention, or one without its window; in the preset llama all layers "
-        "have full_attention, or sliding_attention");
+        "'layer_types' does not have the same kind of attention for every layer, or contradicts 'sliding_window'; in "
+        "the "
+        "preset llama all layers have full_attention, or all have sliding_attention");
   }
   return window;
 }

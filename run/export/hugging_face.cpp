@@ -1,6 +1,9 @@
 // Writes the network of a run as a Hugging Face folder: config.json, weights, tokenizer.
 #include <algorithm>
+#include <filesystem>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "core/base/error.h"
 #include "core/base/files.h"
@@ -61,10 +64,27 @@ void name_classes(const SnapshotMetadata& metadata, Json& config) {
   }
 }
 
-Json id_of(const std::optional<TextTokenizer>& tokenizer) {
+// The token with which the run's documents end.
+Json end_token(const RunSpec& spec, const std::optional<TextTokenizer>& tokenizer) {
   if (!tokenizer) return nullptr;
-  const std::optional<TokenId> end = end_token_of(*tokenizer, "auto");
+  const auto language = spec.data.dataset.as<DatasetOptions>().language_text();
+  const std::optional<TokenId> end = language ? language->end_token : end_token_of(*tokenizer, "auto");
   return end ? Json(*end) : Json(nullptr);
+}
+
+// Removes the files of an earlier export that describe its network and tokens, so that an export that is interrupted
+// leaves no folder that loads.
+void remove_descriptions(const std::string& folder, bool has_tokenizer) {
+  std::vector<std::string> names{"config.json", "generation_config.json"};
+  if (!has_tokenizer) {
+    for (const char* name : {"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "tokenizer.model"}) {
+      names.emplace_back(name);
+    }
+  }
+  for (const std::string& name : names) {
+    std::error_code ignored;
+    std::filesystem::remove(folder + "/" + name, ignored);
+  }
 }
 
 }  // namespace
@@ -87,7 +107,7 @@ ExportedFile write_hugging_face(const std::string& path, const ExportedRun& run)
   // BERT and vision transformers do not generate text.
   const bool is_language_model = description.network.preset == "gpt2" || description.network.preset == "llama";
   const std::optional<TextTokenizer> tokenizer = tokenizer_of(run.spec);
-  const Json end = id_of(tokenizer);
+  const Json end = is_language_model ? end_token(run.spec, tokenizer) : Json(nullptr);
   Json& config = *description.config;
   if (is_language_model) {
     config["bos_token_id"] = end;
@@ -96,6 +116,7 @@ ExportedFile write_hugging_face(const std::string& path, const ExportedRun& run)
   name_classes(run.checkpoint.manifest.metadata, config);
   config["torch_dtype"] = name_of(run.dtype);
   create_folders(path);
+  remove_descriptions(path, tokenizer.has_value());
   const std::int64_t bytes = write_hugging_face_weights(path, description.network.tensors, weights, run.dtype);
   if (tokenizer) copy_tokenizer(*tokenizer, path);
   if (is_language_model && !end.is_null()) {

@@ -2,6 +2,7 @@
 #include "run/generation/generator.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "core/base/format.h"
@@ -41,7 +42,8 @@ std::size_t find_tokens(const RunSpec& spec) {
   if (found != use.inputs.end() && use.targets.size() == 1) {
     return static_cast<std::size_t>(found - use.inputs.begin());
   }
-  throw Error(ErrorKind::config, "the network does not map tokens to one output, and cannot continue a text");
+  throw CollectiveError(ErrorKind::config, "the network does not map tokens to one output, and cannot continue a text",
+                        "use a network that was trained on `dataset: text`");
 }
 
 }  // namespace
@@ -58,7 +60,7 @@ struct Generator::Steps {
 struct Generator::Place {
   std::int64_t begin = 0;  // the token at the network's first position
   std::int64_t done = 0;   // positions that the network has computed, and keeps
-  std::int64_t added = 0;  // positions of the last step
+  std::int64_t added = 0;  // positions of the last step; 0 or less: none
 
   // The number of tokens that the network has not read yet; 0 for a text that has ended.
   std::int64_t open(const ContinuedText& text) const {
@@ -85,16 +87,22 @@ Generator::Generator(const RunSpec& spec, const GeneratorSizes& sizes, RankDevic
   restore_weights(stored, *engine_, world.communicator(), device.host);
 }
 
-// Adds the program for `steps` new positions. If the network cannot keep keys and values, sets problem_ and adds
-// nothing; afterwards adds a program that begins at the first position.
+// Adds the program for `steps` new positions: with logits for one position, otherwise for filling the caches. If the
+// network cannot keep keys and values, sets problem_ and adds nothing; the next program then has logits and begins at
+// the first position.
 void Generator::add_program(const RunSpec& spec, std::int64_t steps, std::vector<Program>& programs) {
   const ProgramSpec of_model = language_model(spec, steps);
   Reader reader;
   const bool keeps = problem_.empty();
-  GenerationProgram built = generation_program(of_model, sizes_.texts, tokens_input_,
-                                               keeps ? std::optional(sizes_.positions) : std::nullopt, reader);
+  GenerationRequest request{.samples = sizes_.texts, .tokens = tokens_input_, .predicts = !keeps || steps == 1};
+  if (keeps) request.positions = sizes_.positions;
+  GenerationProgram built = generation_program(of_model, request, reader);
   reader.throw_if_failed();
-  if (keeps && !built.problem.empty()) {
+  if (!built.not_causal.empty()) {
+    throw CollectiveError(ErrorKind::config, format("{}, so that the network cannot continue a text", built.not_causal),
+                          "use causal attention (use_causal_mask) or recurrent layers");
+  }
+  if (!built.problem.empty()) {
     problem_ = std::move(built.problem);
     return;
   }
@@ -102,12 +110,14 @@ void Generator::add_program(const RunSpec& spec, std::int64_t steps, std::vector
   added->count = steps;
   added->program = static_cast<int>(programs.size());
   added->logits = built.program.step.predictions[0];
-  const Shape& logits = built.program.tensor(added->logits).type.shape;
-  if (logits.rank() != 3 || logits[1] != steps) {
-    throw Error(ErrorKind::config,
-                format("the network's output {} is not one value for each token at every position, so that it cannot "
-                       "continue a text",
-                       to_string(logits.without_front())));
+  if (request.predicts) {
+    const Shape& logits = built.program.tensor(added->logits).type.shape;
+    if (logits.rank() != 3 || logits[1] != steps) {
+      throw CollectiveError(ErrorKind::config,
+                            format("the network's output {} is not one value for each token at every position",
+                                   to_string(logits.without_front())),
+                            "only a network whose last layer gives these values can continue a text");
+    }
   }
   const auto values = static_cast<std::size_t>(sizes_.texts * steps);
   for (std::size_t i = 0; i < of_model.inputs.size(); ++i) {
@@ -128,23 +138,28 @@ void Generator::step(Steps& steps, const std::vector<ContinuedText>& texts, std:
   for (std::size_t i = 0; i < texts.size(); ++i) {
     Place& place = places[i];
     place.added = 0;
-    place.added = std::min(place.open(texts[i]), steps.count);
-    if (place.added == 0) continue;
+    const bool fills = steps.logits == no_tensor;  // the last token is left to the program with logits
+    place.added = std::min(place.open(texts[i]) - (fills ? 1 : 0), steps.count);
+    if (place.added <= 0) continue;
     std::copy_n(texts[i].tokens().begin() + place.begin + place.done, place.added,
                 tokens.begin() + static_cast<std::int64_t>(i) * steps.count);
-    steps.starts[i] = static_cast<std::int32_t>(place.done);
   }
+  for (std::size_t i = 0; i < texts.size(); ++i) steps.starts[i] = static_cast<std::int32_t>(places[i].done);
   StepResult result;
   engine_->run(steps.program, steps.batch, {}, result);
-  engine_->read_tensor(steps.program, steps.logits, logits_);
+  if (steps.logits != no_tensor) engine_->read_tensor(steps.program, steps.logits, logits_);
 }
 
-// The logits of a text after one of the positions of the last step.
-std::span<const float> Generator::logits(const Steps& steps, std::size_t text, std::int64_t step) const {
+// The logits of a text after one of the positions of the last step, without those of tokens that may not be chosen.
+std::span<const float> Generator::logits(const Steps& steps, std::size_t text, std::int64_t step) {
   const std::int64_t columns = engine_->program(steps.program).program.tensor(steps.logits).type.shape.back();
-  const float* all = reinterpret_cast<const float*>(logits_.data());
   const std::int64_t row = static_cast<std::int64_t>(text) * steps.count + step;
-  return {all + row * columns, static_cast<std::size_t>(std::min(columns, sizes_.vocabulary))};
+  const std::span<float> all(reinterpret_cast<float*>(logits_.data()) + row * columns,
+                             static_cast<std::size_t>(std::min({columns, sizes_.vocabulary, known_tokens_})));
+  for (const TokenId token : sizes_.without_text) {
+    if (index(token) < all.size()) all[index(token)] = std::numeric_limits<float>::quiet_NaN();
+  }
+  return all;
 }
 
 // Moves on to the last tokens of a text that is longer than the positions of the network.
@@ -156,7 +171,7 @@ void Generator::fit(const ContinuedText& text, Place& place) const {
 }
 
 void Generator::run(std::vector<ContinuedText>& texts, std::int64_t first, const SamplingOptions& options,
-                    const std::function<void()>& added) {
+                    const std::function<bool()>& added) {
   std::vector<Place> places(texts.size());
   for (;;) {
     std::int64_t most = 0;  // new positions of any text
@@ -169,7 +184,7 @@ void Generator::run(std::vector<ContinuedText>& texts, std::int64_t first, const
     step(steps, texts, places);
     for (std::size_t i = 0; i < texts.size(); ++i) {
       Place& place = places[i];
-      if (place.added == 0) continue;
+      if (place.added <= 0) continue;
       place.done += place.added;
       if (place.open(texts[i]) == 0) {
         const std::int64_t position = std::ssize(texts[i].tokens());
@@ -178,7 +193,7 @@ void Generator::run(std::vector<ContinuedText>& texts, std::int64_t first, const
       }
       if (!problem_.empty()) place.done = 0;
     }
-    added();
+    if (!added()) return;
   }
 }
 

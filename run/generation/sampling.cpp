@@ -16,26 +16,33 @@ struct Candidate {
   TokenId token;
 };
 
-// The tokens from which one is drawn, the likeliest first, with their weights.
+bool likelier(const Candidate& a, const Candidate& b) {
+  return a.weight != b.weight ? a.weight > b.weight : a.token < b.token;
+}
+
+// The tokens from which one is drawn, with their logits: the likeliest first if top_k or top_p choose among them.
 std::vector<Candidate> candidates_of(std::span<const float> logits, const SamplingOptions& options) {
   std::vector<Candidate> all;
+  all.reserve(logits.size());
   for (std::size_t i = 0; i < logits.size(); ++i) {
     if (!std::isnan(logits[i])) all.push_back({logits[i], static_cast<TokenId>(i)});
   }
-  if (all.empty()) throw Error(ErrorKind::data, "the network's output is not a number for every token");
-  const auto likelier = [](const Candidate& a, const Candidate& b) {
-    return a.weight != b.weight ? a.weight > b.weight : a.token < b.token;
-  };
-  const std::size_t most = options.temperature == 0 ? 1 : options.top_k == 0 ? all.size() : std::size_t(options.top_k);
+  if (all.empty()) {
+    throw Error(ErrorKind::data, "all values that the network computes for the next token are NaN",
+                "choose an earlier checkpoint, whose weights are finite");
+  }
+  if (options.temperature == 0) return {*std::min_element(all.begin(), all.end(), likelier)};
+  if (options.top_k == 0 && options.top_p >= 1) return all;
+  const auto most = options.top_k == 0 ? all.size() : static_cast<std::size_t>(options.top_k);
   const std::size_t kept = std::min(most, all.size());
   std::partial_sort(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(kept), all.end(), likelier);
   all.resize(kept);
   return all;
 }
 
-// Replaces the logits of sorted candidates by weights that are proportional to the probabilities. Returns their sum.
+// Replaces the logits by weights that are proportional to the probabilities. Returns their sum.
 double weigh(std::vector<Candidate>& candidates, double temperature) {
-  const double largest = candidates[0].weight;
+  const double largest = std::min_element(candidates.begin(), candidates.end(), likelier)->weight;
   double sum = 0;
   for (Candidate& candidate : candidates) {
     // The difference of two infinite logits is not a number.

@@ -16,6 +16,8 @@ struct SamplingOptions {
   double top_p = 1;        // only the fewest likeliest tokens that together have this probability (nucleus sampling,
                            // Holtzman et al., 2020)
   std::uint64_t seed = 1;
+
+  bool operator==(const SamplingOptions&) const = default;
 };
 
 // Returns a token in [0, logits.size()). `text` is the number of the text and `position` that of the token in it: equal

@@ -55,7 +55,7 @@ TEST_CASE("a language model continues a prompt by what it has learned by heart, 
   REQUIRE(found.code == 0);
   CHECK(found.out == twice.substr(0, 73) + "\n");
   CHECK(found.errors.find("60 new tokens in ") != std::string::npos);
-  CHECK((found.errors.find("the layer 'memory' (recurrent) reads several positions at once") != std::string::npos) ==
+  CHECK((found.errors.find("the layer 'memory' (recurrent) reads all earlier positions") != std::string::npos) ==
         recurrent);
 }
 
@@ -95,6 +95,19 @@ TEST_CASE("prompts of a file are continued alike on any number of ranks") {
   CHECK(first["end"] == "stop");
 }
 
+TEST_CASE("a network that reads later positions does not continue a text") {
+  Folder folder;
+  train(folder,
+        "model: {layers: [{embedding: {input_dim: 257, output_dim: 8}}, {multi_head_attention: {num_heads: 2, key_dim: "
+        "4, name: both}}, {dense: 257}]}\n",
+        1);
+  const Finished refused = predict(folder, {"--prompt", "pack"});
+  CAPTURE(refused.errors);
+  CHECK(refused.code == 2);
+  CHECK(refused.errors.find("the layer 'both' (attention) may read later positions, so that the network cannot "
+                            "continue a text") != std::string::npos);
+}
+
 TEST_CASE("wrong uses of --prompt are refused with what to do") {
   Folder folder;
   train(folder, gpt);
@@ -106,7 +119,9 @@ TEST_CASE("wrong uses of --prompt are refused with what to do") {
   };
   check({}, "predict needs an input; name files or folders, or give a language model a text: --prompt TEXT");
   check({"x.txt", "--prompt", "a"}, "x.txt and --prompt cannot be combined");
-  check({"--prompt", "a", "--out", "x.csv"}, "use --json, or --out FILE.jsonl");
+  check({"--prompt", "a", "--out", "x.csv"}, "use either --json, or --out FILE.jsonl");
+  check({"--prompt", "a", "--out", "x.jsonl", "--json"}, "use either --json, or --out FILE.jsonl");
+  check({"--top-k", "3", "x.txt"}, "the options for texts need a prompt; add --prompt TEXT or --prompts FILE");
   check({"--prompts", "missing.txt"}, "missing.txt", 3);
 }
 

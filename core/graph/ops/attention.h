@@ -53,13 +53,12 @@ struct AttentionInputs {
 };
 
 // y[n, t, h] = sum over s of p[t, s] v[n, s, h], p = softmax over s of scale * q[n, t, h] . k[n, s, h], over the keys
-// that the query sees. A query that sees no key has y = 0
-// and log_sum_exp = 0. Inputs: q [N, T, H * head_size], k [N, S, K * head_size], v
-// [N, S, K * value_size], or one packed input [N, T, K * (packed + 2) * head_size]; then, if the attributes say so,
-// mask uint8 [N, S] (0: nobody sees the key), documents int32 [N, T] (S = T), starts int32 [N], and with dropout the
-// samples' numbers int64 [N] and the step, an int64 scalar. With starts, query t is at position starts[n] + t of the
-// keys, which are a cache of earlier positions, and the op has no gradient. Outputs: y [N, T, H * value_size],
-// log_sum_exp float32 [N, H, T], the logarithm of the denominator of each softmax.
+// that the query sees. A query that sees no key has y = 0 and log_sum_exp = 0. Inputs: q [N, T, H * head_size], k
+// [N, S, K * head_size], v [N, S, K * value_size], or one packed input [N, T, K * (packed + 2) * head_size]; then, if
+// the attributes say so, mask uint8 [N, S] (0: nobody sees the key), documents int32 [N, T] (S = T), starts int32 [N],
+// and with dropout the samples' numbers int64 [N] and the step, an int64 scalar. With starts, query t is at position
+// starts[n] + t of the keys, which are a cache of earlier positions, and the op has no gradient. Outputs: y [N, T, H *
+// value_size], log_sum_exp float32 [N, H, T], the logarithm of the denominator of each softmax.
 struct Attention final : OpDef {
   AttentionAttributes a;
 

@@ -1,5 +1,5 @@
 // Follows the positions of the input through the graph: each op either computes them one by one, as its placement rule
-// tells, or is replaced by an op that knows where they begin.
+// tells, or is replaced by an op that knows where they begin, or reads earlier positions again, as recurrent ops do.
 #include "core/graph/passes/cache_positions.h"
 
 #include <utility>
@@ -7,6 +7,7 @@
 #include "core/base/format.h"
 #include "core/graph/ops/attention.h"
 #include "core/graph/ops/position_embedding.h"
+#include "core/graph/ops/recurrent.h"
 #include "core/graph/ops/rotary.h"
 #include "core/graph/ops/write_cache.h"
 
@@ -33,26 +34,30 @@ class Rewriter {
   }
 
   CachedGraph run() {
-    std::string problem;
     const std::vector<Op> ops = std::exchange(graph_.ops, {});
     for (const Op& op : ops) {
-      problem = follow(op);
-      if (!problem.empty()) break;
+      follow(op);
+      if (!not_causal_.empty()) break;
     }
     for (const TensorId output : graph_.outputs) {
-      if (problem.empty() && placements_[index(output)] != by_position) problem = "its output has no positions";
+      if (not_causal_.empty() && placements_[index(output)] != by_position) not_causal_ = "its output has no positions";
     }
-    return {std::move(graph_), std::move(problem)};
+    return {std::move(graph_), std::move(problem_), std::move(not_causal_)};
   }
 
  private:
   TensorType tokens_type(std::size_t tokens) const { return graph_.tensor(graph_.inputs[tokens]).type; }
 
-  // Appends the op, or what replaces it. Returns why it cannot be computed position by position; "" if it can.
-  std::string follow(const Op& op) {
+  // Appends the op, or what replaces it, or sets what is wrong with it.
+  void follow(const Op& op) {
     if (const auto* attention = op.get_if<Attention>()) return follow(*attention, op);
-    if (const auto* rotary = op.get_if<Rotary>()) return replace(with_positions(*rotary), op, 1);
-    if (const auto* embedding = op.get_if<PositionEmbedding>()) {
+    if (const auto* recurrent = op.get_if<Recurrent>()) return follow(*recurrent, op);
+    const bool has_positions =
+        placements_[index(op.inputs[0])] == by_position && graph_.tensor(op.inputs[0]).type.shape[0] == graph_.batch;
+    if (const auto* rotary = op.get_if<Rotary>(); rotary != nullptr && has_positions) {
+      return replace(with_positions(*rotary), op, 1);
+    }
+    if (const auto* embedding = op.get_if<PositionEmbedding>(); embedding != nullptr && has_positions) {
       return replace(std::make_shared<PositionEmbedding>(embedding->adds, true), op, 2);
     }
     std::vector<Placement> inputs;
@@ -64,14 +69,24 @@ class Rewriter {
     query.input_types = input_types;
     query.output_types = output_types;
     const OutputPlacements found = op.def->placements(query);
-    if (!found.problem.empty()) return reads_several(op);
+    if (!found.problem.empty()) return refuse(op);
     for (std::size_t i = 0; i < op.outputs.size(); ++i) placements_[index(op.outputs[i])] = found.outputs[i];
     graph_.ops.push_back(op);
-    return "";
   }
 
-  std::string reads_several(const Op& op) const {
-    return format("the layer '{}' ({}) reads several positions at once", op.name, op.def->kind());
+  static std::string layer_of(const Op& op) { return format("the layer '{}' ({})", op.name, op.def->kind()); }
+
+  void refuse(const Op& op) { not_causal_ = layer_of(op) + " may read later positions"; }
+
+  // The op's results at a position depend on all earlier positions, which it must read again.
+  void reads_earlier(const Op& op) {
+    if (problem_.empty()) problem_ = layer_of(op) + " reads all earlier positions";
+    for (const TensorId output : op.outputs) placements_[index(output)] = by_position;
+  }
+
+  void follow(const Recurrent& recurrent, const Op& op) {
+    const bool forward = recurrent.a.sequences && !recurrent.a.backwards && !recurrent.a.reversed;
+    forward ? reads_earlier(op) : refuse(op);
   }
 
   std::shared_ptr<const OpDef> with_positions(const Rotary& rotary) const {
@@ -81,19 +96,20 @@ class Rewriter {
   }
 
   // Appends the op with another definition, whose inputs are the first `kept` inputs and the starts.
-  std::string replace(std::shared_ptr<const OpDef> def, Op op, std::size_t kept) {
+  void replace(std::shared_ptr<const OpDef> def, Op op, std::size_t kept) {
     op.def = std::move(def);
     op.inputs.resize(kept);
     op.inputs.push_back(starts_);
     placements_[index(op.outputs[0])] = by_position;
     graph_.ops.push_back(std::move(op));
-    return "";
   }
 
-  std::string follow(const Attention& attention, const Op& op) {
-    const bool self = placements_[index(op.inputs[0])] == by_position && attention.a.packed == 0 &&
-                      placements_[index(op.inputs[1])] == by_position;
-    if (!self || !attention.a.causal || attention.a.mask || attention.a.dropout.rate != 0) return reads_several(op);
+  void follow(const Attention& attention, const Op& op) {
+    const bool packed = attention.a.packed != 0;
+    const bool self =
+        placements_[index(op.inputs[0])] == by_position && (packed || placements_[index(op.inputs[1])] == by_position);
+    if (!self || !attention.a.causal) return refuse(op);
+    if (packed || attention.a.mask || attention.a.dropout.rate != 0) return reads_earlier(op);
     AttentionAttributes cached = attention.a;
     cached.documents = false;
     cached.starts = true;
@@ -102,7 +118,6 @@ class Rewriter {
     replaced.inputs = {op.inputs[0], cached_rows(op, 1, "/keys"), cached_rows(op, 2, "/values"), starts_};
     for (const TensorId output : op.outputs) placements_[index(output)] = by_position;
     graph_.ops.push_back(std::move(replaced));
-    return "";
   }
 
   // Appends the op that writes an input of attention into its cache, and returns the cache.
@@ -124,6 +139,7 @@ class Rewriter {
   std::int64_t positions_;
   std::vector<Placement> placements_;  // by tensor: split along dimension 1 if that dimension is the positions
   TensorId starts_ = no_tensor;
+  std::string problem_, not_causal_;
 };
 
 }  // namespace

@@ -11,9 +11,12 @@ namespace trainctl {
 // The result of cache_positions().
 struct CachedGraph {
   Graph graph;
-  // Why the graph cannot compute positions one after another, such as "the layer 'lstm' (recurrent) reads several
-  // positions at once"; empty if it can.
+  // Why the graph cannot compute positions one after another, such as "the layer 'lstm' (recurrent) reads all earlier
+  // positions"; empty if it can.
   std::string problem;
+  // Why the output at a position may depend on later positions, so that the network cannot continue a text; empty if it
+  // does not.
+  std::string not_causal;
 };
 
 // Rewrites the forward graph of a causal network, whose input number `tokens` is [N, T]: the T positions of sample n

@@ -1,5 +1,4 @@
 // attention: Keras' Attention, dot products without heads and projections.
-#include <cmath>
 
 #include "core/base/format.h"
 #include "core/base/random.h"

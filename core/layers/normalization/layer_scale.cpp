@@ -21,6 +21,7 @@ struct LayerScaleOptions final : ChainedLayer {
     if (one != channels) factors = layer.op(std::make_shared<Reshape>(layer.batch_of(one)), {factors})[0];
     return layer.output(layer.op(std::make_shared<MultiplyChannels>(), {inputs[0].tensor, factors})[0]);
   }
+  MaskUse mask_use() const override { return MaskUse::keeps; }
 };
 
 }  // namespace

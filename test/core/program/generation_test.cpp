@@ -16,14 +16,15 @@ namespace {
 
 constexpr std::int64_t texts = 3, positions = 12;
 
-GenerationProgram generation(TestJob& job, std::int64_t steps, std::optional<std::int64_t> kept) {
+GenerationProgram generation(TestJob& job, std::int64_t steps, std::optional<std::int64_t> kept, bool predicts = true) {
   job.spec.outputs[0].metrics.clear();
   job.spec.inputs.clear();
   for (const std::string& name : input_names(job.model)) {
     job.spec.inputs.push_back({name, Shape{steps}, {DType::int32, {}, {}}});
   }
   Reader reader;
-  GenerationProgram built = generation_program(job.spec, texts, 0, kept, reader);
+  GenerationProgram built =
+      generation_program(job.spec, {.samples = texts, .positions = kept, .predicts = predicts}, reader);
   reader.throw_if_failed();
   return built;
 }
@@ -44,7 +45,18 @@ class Runner {
   }
 
   // Runs a program for the tokens [texts, steps] and, if it has caches, the positions of the texts' first tokens.
-  std::vector<float> logits(int program, std::vector<std::int32_t> tokens, std::vector<std::int32_t> starts = {}) {
+  std::vector<float> logits(int program, const std::vector<std::int32_t>& tokens,
+                            const std::vector<std::int32_t>& starts = {}) {
+    fill(program, tokens, starts);
+    const TensorId id = engine_.program(program).program.step.predictions[0];
+    std::vector<std::byte> bytes;
+    engine_.read_tensor(program, id, bytes);
+    std::vector<float> found(bytes.size() / sizeof(float));
+    std::memcpy(found.data(), bytes.data(), bytes.size());
+    return found;
+  }
+
+  void fill(int program, std::vector<std::int32_t> tokens, std::vector<std::int32_t> starts) {
     Batch batch;
     batch.count = texts;
     const auto values = std::ssize(tokens);
@@ -55,12 +67,6 @@ class Runner {
     if (!starts.empty()) batch.inputs.push_back({starts.data(), DType::int32, texts});
     StepResult result;
     engine_.run(program, batch, {}, result);
-    const TensorId id = engine_.program(program).program.step.predictions[0];
-    std::vector<std::byte> bytes;
-    engine_.read_tensor(program, id, bytes);
-    std::vector<float> found(bytes.size() / sizeof(float));
-    std::memcpy(found.data(), bytes.data(), bytes.size());
-    return found;
   }
   std::int64_t cache_bytes() const { return engine_.memory().of(Region::caches); }
 
@@ -138,16 +144,51 @@ TEST_CASE("a program that keeps keys and values continues texts with the logits 
 }
 
 TEST_CASE("a network that reads several positions at once keeps no keys and values, and names the layer") {
-  const auto [network, problem] =
-      GENERATE(std::pair{"{layers: [{embedding: {input_dim: 5, output_dim: 4}}, {lstm: {units: 4, return_sequences: "
-                         "true, name: memory}}, {dense: 5}]}",
-                         "the layer 'memory' (recurrent) reads several positions at once"},
-               std::pair{"{layers: [{embedding: {input_dim: 5, output_dim: 4}}, {multi_head_attention: {num_heads: 2, "
-                         "key_dim: 4, name: both}}, {dense: 5}]}",
-                         "the layer 'both' (attention) reads several positions at once"});
-  TestJob job(network);
-  CHECK(generation(job, 1, positions).problem == problem);
+  struct Network {
+    const char *layer, *problem, *not_causal;
+  };
+  const auto [layer, problem, not_causal] =
+      GENERATE(Network{"lstm: {units: 4, return_sequences: true, name: one}",
+                       "the layer 'one' (recurrent) reads all earlier positions", ""},
+               Network{"multi_head_attention: {num_heads: 2, key_dim: 4, name: one}", "",
+                       "the layer 'one' (attention) may read later positions"},
+               Network{"bidirectional: {layers: [{gru: {units: 2, return_sequences: true}}], name: one}",
+                       "the layer 'one/forward_layer' (recurrent) reads all earlier positions",
+                       "the layer 'one/backward_layer' (recurrent) may read later positions"},
+               Network{"conv1d: {filters: 4, kernel_size: 3, padding: same, name: one}", "",
+                       "the layer 'one' (conv2d) may read later positions"});
+  TestJob job(std::string("{layers: [{embedding: {input_dim: 5, output_dim: 4}}, {") + layer + "}, {dense: 5}]}");
+  const GenerationProgram found = generation(job, 1, positions);
+  CHECK(found.problem == problem);
+  CHECK(found.not_causal == not_causal);
   CHECK(generation(job, positions, {}).problem.empty());
+}
+
+TEST_CASE("a program that only fills its caches has no ops after the last keys and values") {
+  TestJob job(
+      "{preset: gpt2, with: {vocabulary: 13, positions: 12, layers: 2, heads: 2, head_size: 4, width: 8, mlp: 16}}");
+  const Program fills = generation(job, 5, positions, false).program, predicts = generation(job, 5, positions).program;
+  CHECK(fills.step.predictions[0] == no_tensor);
+  const std::vector<Op>& ops = fills.segments[0].ops;
+  CHECK(ops.back().def->kind() == "write_cache");
+  CHECK(ops.size() + 8 < predicts.segments[0].ops.size());
+  Runner runner({generation(job, 1, positions).program, fills});
+  Runner whole({generation(job, positions, {}).program});
+  std::vector<std::int32_t> tokens(texts * positions);
+  for (std::size_t i = 0; i < tokens.size(); ++i) tokens[i] = static_cast<std::int32_t>(7 * i % 13);
+  std::vector<std::int32_t> first, next;
+  for (std::int64_t n = 0; n < texts; ++n) {
+    first.insert(first.end(), tokens.begin() + n * positions, tokens.begin() + n * positions + 5);
+    next.push_back(tokens[static_cast<std::size_t>(n * positions + 5)]);
+  }
+  runner.fill(1, first, {0, 0, 0});
+  const std::vector<float> found = runner.logits(0, next, {5, 5, 5}), expected = whole.logits(0, tokens);
+  for (std::int64_t n = 0; n < texts; ++n) {
+    for (std::int64_t c = 0; c < 13; ++c) {
+      CHECK(found[static_cast<std::size_t>(n * 13 + c)] ==
+            Approx(expected[static_cast<std::size_t>((n * positions + 5) * 13 + c)]).margin(1e-5));
+    }
+  }
 }
 
 }  // namespace trainctl::generation_test

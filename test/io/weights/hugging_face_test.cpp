@@ -289,7 +289,8 @@ TEST_CASE("keys of config.json that the preset cannot express are refused by nam
   window.set("use_sliding_window", true);
   window.set("sliding_window", 4);
   window.set("layer_types", {"full_attention", "sliding_attention"});
-  CHECK(contains(error_of(window.path, ErrorKind::config), "'layer_types' has several kinds of attention"));
+  CHECK(contains(error_of(window.path, ErrorKind::config),
+                 "'layer_types' does not have the same kind of attention for every layer"));
 }
 
 TEST_CASE("config.json of earlier versions of transformers are read alike") {

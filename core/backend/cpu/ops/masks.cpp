@@ -41,7 +41,7 @@ Lowering lower_position_mask(const LowerContext& context) {
   }
   return with_type(x.dtype, [&, channels = x.shape.back()](auto type) {
     using T = decltype(type);
-    return own_kernel(context, [=](const Buffers& buffers) {
+    return own_kernel(context, [=, padding = load(store<T>(padding))](const Buffers& buffers) {
       const T* values = buffers.in<T>(0);
       auto* mask = buffers.out<std::uint8_t>(0);
       parallel_ranges(positions, grain_of(channels), [=](std::int64_t begin, std::int64_t end) {

@@ -1,6 +1,8 @@
 // Copies the rows of new positions into a cache.
 #include "core/graph/ops/write_cache.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <cstring>
 
 #include "core/backend/cpu/kernels.h"

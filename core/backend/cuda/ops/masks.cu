@@ -17,9 +17,10 @@ __global__ void mask_tokens(std::int64_t count, float padding, const std::int32_
 
 template <class T>
 __global__ void mask_values(std::int64_t count, std::int64_t channels, float padding, const T* x, std::uint8_t* mask) {
+  const float rounded = load(store<T>(padding));
   for (std::int64_t i = first_element(); i < count; i += element_stride()) {
     std::uint8_t shown = 0;
-    for (std::int64_t c = 0; c < channels && shown == 0; ++c) shown = load(x[i * channels + c]) != padding ? 1 : 0;
+    for (std::int64_t c = 0; c < channels && shown == 0; ++c) shown = load(x[i * channels + c]) != rounded ? 1 : 0;
     mask[i] = shown;
   }
 }
