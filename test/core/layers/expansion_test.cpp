@@ -230,6 +230,8 @@ TEST_CASE("the final activation of the network is found, and logits leave it out
       {"layers:\n  - dense: {units: 3, activation: softmax}\n  - dense: 2", FinalActivation::none},
       {"layers:\n  - residual: {layers: [dense: 4], activation: sigmoid}", FinalActivation::sigmoid},
       {"layers:\n  - repeat: {times: 2, layers: [dense: {units: 4, activation: softmax}]}", FinalActivation::softmax},
+      {"layers:\n  - reshape: [2, 2]\n  - time_distributed: {layers: [dense: {units: 3, activation: softmax}]}",
+       FinalActivation::softmax},
   };
   for (const auto& [yaml, expected] : cases) {
     CAPTURE(yaml);

@@ -43,6 +43,7 @@ TEST_CASE("layers keep or end padding masks as in Keras") {
                              "spatial_dropout: 0.1",
                              "gaussian_noise: 0.1",
                              "rescaling: {scale: 2}",
+                             "layer_scale: 0.5",
                              "gru: {units: 3, return_sequences: true}",
                              "bidirectional: {layers: [{lstm: {units: 3, return_sequences: true}}]}",
                              "time_distributed: {layers: [{dense: 2}]}",
@@ -82,6 +83,9 @@ TEST_CASE("errors of masks and of layers around layers say what to do") {
             .find("needs two layers with the same number of units") != std::string::npos);
   CHECK(messages("{time_distributed: {layers: [{dropout: 0.5}]}}").find("put it before or after it") !=
         std::string::npos);
+  CHECK(messages("{bidirectional: {layers: [{lstm: {units: 3, return_sequences: true, go_backwards: true}}]}}")
+            .find("set reverse_output like go_backwards") != std::string::npos);
+  CHECK(messages("class_token").find("has no place for the class token") != std::string::npos);
   CHECK(messages("{repeat_vector: 3}").find("is not a vector") != std::string::npos);
   CHECK(messages("{attention: {from: [e]}}").find("needs [query, value] or [query, value, key]") != std::string::npos);
 }
