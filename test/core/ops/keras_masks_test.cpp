@@ -121,7 +121,7 @@ void check_case(const Golden& golden, const KerasCase& which, int micro_batches)
   const GoldenBatch data(in, targets, weights);
   const Program program = job.training(4, micro_batches);
   const auto backend = backend_under_test();
-  const auto communicator = solo_communicator();
+  const auto communicator = solo_communicator(*backend);
   KernelChoices choices;
   Engine engine(*backend, *communicator, compile({program}, *backend, choices));
   for (const NamedTensor& tensor : engine.weights()) {
