@@ -66,9 +66,9 @@ struct RecurrentOptions : ChainedLayer {
       dense_operands.push_back(bias(layer, "bias", columns, ones_begin, ones_end));
       if (gru) operands.push_back(bias(layer, "recurrent_bias", columns, 0, 0));
     }
-    if (input.masked() && return_sequences && go_backwards != reverse_output) {
+    if (zero_output_for_mask && input.masked() && return_sequences && go_backwards != reverse_output) {
       return layer.error(
-          "the input has a padding mask, and the steps of the output are in the reverse order: set "
+          "the outputs at masked steps cannot be zeros where the steps of the output are in the reverse order: set "
           "reverse_output like go_backwards",
           input);
     }
