@@ -3,7 +3,6 @@
 //
 // The kernels are stored as (outputs, inputs).
 #include "core/graph/ops/attention.h"
-#include "core/graph/ops/elementwise/dropout.h"
 #include "core/graph/ops/normalization/layer_norm.h"
 #include "io/hugging_face/config_json.h"
 #include "io/hugging_face/families.h"
@@ -20,17 +19,10 @@ struct Bert {
 std::vector<TensorRule> tensors_of(const Bert& size) {
   const std::int64_t width = size.width;
   std::vector<TensorRule> rules;
-  const auto vector = [&](const std::string& stored, std::int64_t values, const std::string& parameter) {
-    rules.push_back({stored, {values}, StoredLayout::same, {parameter}});
-  };
   const auto dense = [&](const std::string& stored, std::int64_t outputs, std::int64_t inputs,
-                         const std::string& layer) {
-    rules.push_back({stored + ".weight", {outputs, inputs}, StoredLayout::transposed, {layer + "/kernel"}});
-    vector(stored + ".bias", outputs, layer + "/bias");
-  };
+                         const std::string& layer) { add_dense(stored, outputs, inputs, layer, rules); };
   const auto norm = [&](const std::string& stored, const std::string& layer) {
-    vector(stored + ".LayerNorm.weight", width, layer + "/gamma");
-    vector(stored + ".LayerNorm.bias", width, layer + "/beta");
+    add_norm(stored + ".LayerNorm", width, layer, rules);
   };
   const auto table = [&](const std::string& name, std::int64_t rows) {
     rules.push_back({"bert.embeddings." + name + ".weight", {rows, width}, StoredLayout::same, {name + "/embeddings"}});
@@ -55,12 +47,8 @@ std::vector<TensorRule> tensors_of(const Bert& size) {
 
 // Adds the tensors after the encoder.
 void add_heads(const Bert& size, std::vector<TensorRule>& rules) {
-  const auto dense = [&](const std::string& stored, std::int64_t outputs, const std::string& layer) {
-    rules.push_back({stored + ".weight", {outputs, size.width}, StoredLayout::transposed, {layer + "/kernel"}});
-    rules.push_back({stored + ".bias", {outputs}, StoredLayout::same, {layer + "/bias"}});
-  };
-  dense("bert.pooler.dense", size.width, "pooler");
-  dense("classifier", size.classes, "predictions");
+  add_dense("bert.pooler.dense", size.width, size.width, "pooler", rules);
+  add_dense("classifier", size.classes, size.width, "predictions", rules);
 }
 
 // The last layer of the preset that the network has; empty: all of them. Adds patterns of tensors after it.
@@ -83,18 +71,6 @@ std::string end_of(ConfigJson& config, std::vector<std::string>& other_heads) {
                name.substr(0, 60)));
   }
   return "pooler";
-}
-
-double dropout_of_bert(ConfigJson& config) {
-  const double rate = config.number("hidden_dropout_prob", 0.1);
-  for (const char* key : {"attention_probs_dropout_prob", "classifier_dropout"}) {
-    if (config.number(key, key[0] == 'c' ? rate : 0.1) == rate) continue;
-    config.error(
-        format("'{}' differs from 'hidden_dropout_prob' ({}), and the preset bert has one rate of dropout: make "
-               "them equal",
-               key, rate));
-  }
-  return rate;
 }
 
 HuggingFaceNetwork read_bert(const std::string&, ConfigJson& config) {
@@ -139,7 +115,9 @@ HuggingFaceNetwork read_bert(const std::string&, ConfigJson& config) {
   append(with, "head_size", number_node(size.width / size.heads));
   append(with, "width", number_node(size.width));
   append(with, "mlp", number_node(size.mlp));
-  append(with, "dropout", number_node(dropout_of_bert(config)));
+  append(with, "dropout",
+         number_node(read_dropout("bert", "hidden_dropout_prob",
+                                  {{"attention_probs_dropout_prob", 0.1}, {"classifier_dropout", {}}}, config)));
   append(with, "epsilon", number_node(config.number("layer_norm_eps", 1e-12)));
   return network;
 }
@@ -156,8 +134,7 @@ std::optional<Json> describe_bert(const Graph& graph) {
       attention == nullptr) {
     return {};
   }
-  const auto* dropout = view.op<Dropout>();
-  const double rate = dropout == nullptr ? 0 : short_double(dropout->rate);
+  const double rate = view.dropout_rate();
   Json config{{"model_type", "bert"},
               {"architectures", {classes == nullptr ? "BertModel" : "BertForSequenceClassification"}},
               {"vocab_size", (*table)[0]},

@@ -2,7 +2,6 @@
 //
 // The projections are stored as (inputs, outputs), and those of queries, keys and values side by side in c_attn.
 #include "core/graph/ops/attention.h"
-#include "core/graph/ops/elementwise/dropout.h"
 #include "core/graph/ops/normalization/layer_norm.h"
 #include "io/hugging_face/config_json.h"
 #include "io/hugging_face/families.h"
@@ -34,32 +33,15 @@ std::vector<TensorRule> tensors_of(const Gpt2& size) {
       rules.push_back({from + stored + ".weight", {inputs, outputs}, StoredLayout::same, std::move(kernels)});
       rules.push_back({from + stored + ".bias", {outputs}, StoredLayout::same, std::move(biases)});
     };
-    const auto norm = [&](const std::string& stored, const std::string& layer) {
-      rules.push_back({from + stored + ".weight", {width}, StoredLayout::same, {layer + "/gamma"}});
-      rules.push_back({from + stored + ".bias", {width}, StoredLayout::same, {layer + "/beta"}});
-    };
-    norm("ln_1", attention + "ln_1");
+    add_norm(from + "ln_1", width, attention + "ln_1", rules);
     dense("attn.c_attn", width, 3 * width, {projection + "query", projection + "key", projection + "value"});
     dense("attn.c_proj", width, width, {projection + "attention_output"});
-    norm("ln_2", mlp + "ln_2");
+    add_norm(from + "ln_2", width, mlp + "ln_2", rules);
     dense("mlp.c_fc", width, size.mlp, {mlp + "c_fc"});
     dense("mlp.c_proj", size.mlp, width, {mlp + "c_proj"});
   }
-  rules.push_back({"transformer.ln_f.weight", {width}, StoredLayout::same, {"ln_f/gamma"}});
-  rules.push_back({"transformer.ln_f.bias", {width}, StoredLayout::same, {"ln_f/beta"}});
+  add_norm("transformer.ln_f", width, "ln_f", rules);
   return rules;
-}
-
-double dropout_of(ConfigJson& config) {
-  const double rate = config.number("resid_pdrop", 0.1);
-  for (const char* key : {"embd_pdrop", "attn_pdrop"}) {
-    if (config.number(key, 0.1) == rate) continue;
-    config.error(
-        format("'{}' differs from 'resid_pdrop' ({}), and the preset gpt2 has one rate of dropout: make them "
-               "equal",
-               key, rate));
-  }
-  return rate;
 }
 
 HuggingFaceNetwork read_gpt2(const std::string&, ConfigJson& config) {
@@ -87,7 +69,8 @@ HuggingFaceNetwork read_gpt2(const std::string&, ConfigJson& config) {
   append(with, "head_size", number_node(size.width / size.heads));
   append(with, "width", number_node(size.width));
   append(with, "mlp", number_node(size.mlp));
-  append(with, "dropout", number_node(dropout_of(config)));
+  append(with, "dropout",
+         number_node(read_dropout("gpt2", "resid_pdrop", {{"embd_pdrop", 0.1}, {"attn_pdrop", 0.1}}, config)));
   append(with, "epsilon", number_node(config.number("layer_norm_epsilon", 1e-5)));
   return {.model_type = {},
           .preset = "gpt2",
@@ -106,8 +89,7 @@ std::optional<Json> describe_gpt2(const Graph& graph) {
   const auto* norm = view.op<LayerNorm>("ln_f/gamma");
   const auto* attention = view.op<Attention>();
   if (table == nullptr || positions == nullptr || mlp == nullptr || norm == nullptr || attention == nullptr) return {};
-  const auto* dropout = view.op<Dropout>();
-  const double rate = dropout == nullptr ? 0 : short_double(dropout->rate);
+  const double rate = view.dropout_rate();
   return Json{{"model_type", "gpt2"},
               {"architectures", {"GPT2LMHeadModel"}},
               {"vocab_size", (*table)[0]},

@@ -6,6 +6,8 @@
 #include <string>
 
 #include "core/graph/graph.h"
+#include "core/graph/ops/elementwise/dropout.h"
+#include "io/hugging_face/values.h"
 
 namespace trainctl {
 
@@ -35,6 +37,11 @@ class GraphView {
       }
     }
     return nullptr;
+  }
+  // The rate of the first dropout; 0 if there is none.
+  double dropout_rate() const {
+    const auto* dropout = op<Dropout>();
+    return dropout == nullptr ? 0 : short_double(dropout->rate);
   }
   // The number of blocks: the first number n for which there is no parameter BEFORE + n + AFTER.
   std::int64_t blocks(const std::string& before, const std::string& after) const {

@@ -68,4 +68,20 @@ void TensorRule::to_stored(std::span<const float* const> values, float* to) cons
   }
 }
 
+void add_vector(const std::string& stored, std::int64_t values, const std::string& parameter,
+                std::vector<TensorRule>& rules) {
+  rules.push_back({stored, {values}, StoredLayout::same, {parameter}});
+}
+
+void add_dense(const std::string& stored, std::int64_t outputs, std::int64_t inputs, const std::string& layer,
+               std::vector<TensorRule>& rules) {
+  rules.push_back({stored + ".weight", {outputs, inputs}, StoredLayout::transposed, {layer + "/kernel"}});
+  add_vector(stored + ".bias", outputs, layer + "/bias", rules);
+}
+
+void add_norm(const std::string& stored, std::int64_t width, const std::string& layer, std::vector<TensorRule>& rules) {
+  add_vector(stored + ".weight", width, layer + "/gamma", rules);
+  add_vector(stored + ".bias", width, layer + "/beta", rules);
+}
+
 }  // namespace trainctl

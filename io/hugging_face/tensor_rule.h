@@ -32,4 +32,13 @@ struct TensorRule {
   void to_stored(std::span<const float* const> values, float* to) const;
 };
 
+// These functions append the rules of a layer's parameters. `stored` is the layer's name in the folder, `layer` its
+// name in the network; a vector is named with the parameter. The kernel of a dense layer is stored as (outputs,
+// inputs).
+void add_vector(const std::string& stored, std::int64_t values, const std::string& parameter,
+                std::vector<TensorRule>& rules);
+void add_dense(const std::string& stored, std::int64_t outputs, std::int64_t inputs, const std::string& layer,
+               std::vector<TensorRule>& rules);
+void add_norm(const std::string& stored, std::int64_t width, const std::string& layer, std::vector<TensorRule>& rules);
+
 }  // namespace trainctl

@@ -2,7 +2,10 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "core/base/document.h"
 #include "core/base/format.h"
@@ -23,6 +26,20 @@ inline std::int64_t read_classes(ConfigJson& config) {
   const Json* names = config.find("id2label");
   const std::int64_t count = names == nullptr ? 2 : static_cast<std::int64_t>(names->size());
   return config.count("num_labels", std::max<std::int64_t>(1, count));
+}
+
+// The rate of dropout that the key gives. Reports the other keys, which have these defaults (empty: this rate), if they
+// give another rate, since the preset has only one.
+inline double read_dropout(const std::string& preset, const char* first,
+                           const std::vector<std::pair<const char*, std::optional<double>>>& others,
+                           ConfigJson& config) {
+  const double rate = config.number(first, 0.1);
+  for (const auto& [key, usual] : others) {
+    if (config.number(key, usual.value_or(rate)) == rate) continue;
+    config.error(format("'{}' differs from '{}' ({}), and the preset {} has one rate of dropout: make them equal", key,
+                        first, rate, preset));
+  }
+  return rate;
 }
 
 // Adds names of classes to a config.json: LABEL_0, LABEL_1, ...

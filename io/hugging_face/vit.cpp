@@ -21,18 +21,9 @@ struct Vit {
 std::vector<TensorRule> tensors_of(const Vit& size) {
   const std::int64_t width = size.width;
   std::vector<TensorRule> rules;
-  const auto vector = [&](const std::string& stored, std::int64_t values, const std::string& parameter) {
-    rules.push_back({stored, {values}, StoredLayout::same, {parameter}});
-  };
   const auto dense = [&](const std::string& stored, std::int64_t outputs, std::int64_t inputs,
-                         const std::string& layer) {
-    rules.push_back({stored + ".weight", {outputs, inputs}, StoredLayout::transposed, {layer + "/kernel"}});
-    vector(stored + ".bias", outputs, layer + "/bias");
-  };
-  const auto norm = [&](const std::string& stored, const std::string& layer) {
-    vector(stored + ".weight", width, layer + "/gamma");
-    vector(stored + ".bias", width, layer + "/beta");
-  };
+                         const std::string& layer) { add_dense(stored, outputs, inputs, layer, rules); };
+  const auto norm = [&](const std::string& stored, const std::string& layer) { add_norm(stored, width, layer, rules); };
   const std::string embeddings = "vit.embeddings.", projection = embeddings + "patch_embeddings.projection";
   rules.push_back({embeddings + "cls_token", {1, 1, width}, StoredLayout::batched, {"class_token/token"}});
   rules.push_back({embeddings + "position_embeddings",
@@ -43,7 +34,7 @@ std::vector<TensorRule> tensors_of(const Vit& size) {
                    {width, size.channels, size.patch, size.patch},
                    StoredLayout::convolution,
                    {"patch_embedding/kernel"}});
-  vector(projection + ".bias", width, "patch_embedding/bias");
+  add_vector(projection + ".bias", width, "patch_embedding/bias", rules);
   for (std::int64_t n = 0; n < size.layers; ++n) {
     const std::string from = format("vit.encoder.layer.{}.", n), attention = format("encoder/{}/attention/", n),
                       mlp = format("encoder/{}/mlp/", n);

@@ -135,16 +135,15 @@ void Generator::add_program(const RunSpec& spec, std::int64_t steps, std::vector
 void Generator::step(Steps& steps, const std::vector<ContinuedText>& texts, std::vector<Place>& places) {
   std::vector<std::int32_t>& tokens = steps.inputs[tokens_input_];
   std::fill(tokens.begin(), tokens.end(), 0);
+  const bool fills = steps.logits == no_tensor;  // the last token is left to the program with logits
   for (std::size_t i = 0; i < texts.size(); ++i) {
     Place& place = places[i];
-    place.added = 0;
-    const bool fills = steps.logits == no_tensor;  // the last token is left to the program with logits
+    steps.starts[i] = static_cast<std::int32_t>(place.done);
     place.added = std::min(place.open(texts[i]) - (fills ? 1 : 0), steps.count);
     if (place.added <= 0) continue;
     std::copy_n(texts[i].tokens().begin() + place.begin + place.done, place.added,
                 tokens.begin() + static_cast<std::int64_t>(i) * steps.count);
   }
-  for (std::size_t i = 0; i < texts.size(); ++i) steps.starts[i] = static_cast<std::int32_t>(places[i].done);
   StepResult result;
   engine_->run(steps.program, steps.batch, {}, result);
   if (steps.logits != no_tensor) engine_->read_tensor(steps.program, steps.logits, logits_);
