@@ -68,14 +68,18 @@ std::vector<TokenId> tokens_without_text(const Tokenizer& tokenizer) {
   return tokens;
 }
 
-// The tokens of a prompt. An empty prompt is the beginning of a document, which follows the end of another one.
+// The tokens of a prompt, which begins like a document. An empty prompt is the beginning of a document, which follows
+// the end of another one if documents have no token with which they begin.
 std::vector<TokenId> tokens_of(const std::string& prompt, const LanguageText& language, Encoder& encoder,
                                const Generator& generator) {
   std::vector<TokenId> tokens;
   encoder.encode(prompt, tokens, "the prompt");
+  const auto& begin = language.begin_token;
+  if (begin && (tokens.empty() || tokens[0] != *begin)) tokens.insert(tokens.begin(), *begin);
   if (tokens.empty() && language.end_token) tokens.push_back(*language.end_token);
   if (tokens.empty()) {
-    throw Error(ErrorKind::config, "the prompt is empty, and the tokenizer has no token with which documents end",
+    throw Error(ErrorKind::config,
+                "the prompt is empty, and the tokenizer has no token with which documents begin or end",
                 "give --prompt a text");
   }
   for (const TokenId token : tokens) {

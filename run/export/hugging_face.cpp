@@ -64,12 +64,17 @@ void name_classes(const SnapshotMetadata& metadata, Json& config) {
   }
 }
 
-// The token with which the run's documents end.
-Json end_token(const RunSpec& spec, const std::optional<TextTokenizer>& tokenizer) {
-  if (!tokenizer) return nullptr;
-  const auto language = spec.data.dataset.as<DatasetOptions>().language_text();
-  const std::optional<TokenId> end = language ? language->end_token : end_token_of(*tokenizer, "auto");
-  return end ? Json(*end) : Json(nullptr);
+// The tokens with which the run's documents begin and end, as the keys of Hugging Face's configs. Without a token for
+// the beginning, a text begins after the end of another one.
+Json document_tokens(const RunSpec& spec, const std::optional<TextTokenizer>& tokenizer) {
+  std::optional<TokenId> begin, end;
+  if (tokenizer) {
+    const auto language = spec.data.dataset.as<DatasetOptions>().language_text();
+    begin = language ? language->begin_token : begin_token_of(*tokenizer, "auto");
+    end = language ? language->end_token : end_token_of(*tokenizer, "auto");
+  }
+  const auto id = [](const std::optional<TokenId>& token) { return token ? Json(*token) : Json(nullptr); };
+  return {{"bos_token_id", id(begin ? begin : end)}, {"eos_token_id", id(end)}};
 }
 
 // Removes the files of an earlier export that describe its network and tokens, so that an export that is interrupted
@@ -107,21 +112,17 @@ ExportedFile write_hugging_face(const std::string& path, const ExportedRun& run)
   // BERT and vision transformers do not generate text.
   const bool is_language_model = description.network.preset == "gpt2" || description.network.preset == "llama";
   const std::optional<TextTokenizer> tokenizer = tokenizer_of(run.spec);
-  const Json end = is_language_model ? end_token(run.spec, tokenizer) : Json(nullptr);
+  const Json tokens = is_language_model ? document_tokens(run.spec, tokenizer) : Json::object();
   Json& config = *description.config;
-  if (is_language_model) {
-    config["bos_token_id"] = end;
-    config["eos_token_id"] = end;
-  }
+  config.update(tokens);
   name_classes(run.checkpoint.manifest.metadata, config);
   config["torch_dtype"] = name_of(run.dtype);
   create_folders(path);
   remove_descriptions(path, tokenizer.has_value());
   const std::int64_t bytes = write_hugging_face_weights(path, description.network.tensors, weights, run.dtype);
   if (tokenizer) copy_tokenizer(*tokenizer, path);
-  if (is_language_model && !end.is_null()) {
-    write_file(path + "/generation_config.json",
-               json_text(Json{{"bos_token_id", end}, {"eos_token_id", end}}, 2) + "\n");
+  if (is_language_model && !tokens["bos_token_id"].is_null()) {
+    write_file(path + "/generation_config.json", json_text(tokens, 2) + "\n");
   }
   write_file(path + "/config.json", json_text(config, 2) + "\n");
   return {bytes, {}, {}};

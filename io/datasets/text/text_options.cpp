@@ -32,7 +32,7 @@ struct TextOptions final : DatasetOptions {
   std::optional<TokenizerName> tokenizer;
   std::int64_t positions = 0;
   std::string text_column = "text";
-  std::string end_token = "auto";
+  std::string begin_token = "auto", end_token = "auto";
   SpecialText special_text = SpecialText::plain;
   bool packing = true;
   bool document_numbers = false;
@@ -55,7 +55,9 @@ struct TextOptions final : DatasetOptions {
   std::optional<LanguageText> language_text() const override {
     const auto opened =
         tokenizer ? open_tokenizer(*tokenizer) : tokenizer_for(find_corpus(paths_of(pieces(), "text")[0]));
-    if (opened) return LanguageText{*opened, end_token_of(*opened, end_token), positions};
+    if (opened) {
+      return LanguageText{*opened, begin_token_of(*opened, begin_token), end_token_of(*opened, end_token), positions};
+    }
     throw Error(ErrorKind::config, "the network was trained on token files, and its config names no tokenizer",
                 "name the tokenizer of these tokens: --set data.tokenizer=PATH");
   }
@@ -73,7 +75,8 @@ struct TextOptions final : DatasetOptions {
   }
 
   Tokenization tokenization(const TextTokenizer& opened) const {
-    return {opened, end_token_of(opened, end_token), special_text, {text_column, {}}};
+    return {
+        opened, begin_token_of(opened, begin_token), end_token_of(opened, end_token), special_text, {text_column, {}}};
   }
 
   // The numbers of the model's inputs that get the tokens and, if there is one, the numbers of documents.
@@ -176,10 +179,11 @@ Section text_choice() {
            "embedding's input_dim does.")
       .key("text_column", &TextOptions::text_column,
            "The key of the text in .jsonl files, and its column in .csv files.")
+      .key("begin_token", &TextOptions::begin_token,
+           "The token with which every document and every prompt begins: auto (the vocabulary's own, if it has one), "
+           "none, or the text of a special token.")
       .key("end_token", &TextOptions::end_token,
-           "The token with which every document ends: auto (the vocabulary's own, if it has one), none, or the text of "
-           "a "
-           "special token.")
+           "The token with which every document ends: auto, none or a text, as for `begin_token`.")
       .key("special_text", &TextOptions::special_text,
            "How the text of a special token within a document is read. plain: like other text, so that a document "
            "cannot end itself; recognized: as the special token.")

@@ -34,8 +34,10 @@ std::string tokenizer_file_in(const std::string& folder) {
   return found;
 }
 
+using TokenNames = std::initializer_list<std::string_view>;
+
 // The first special token that has one of the names, in the order of the names.
-std::optional<TokenId> special_token(const Tokenizer& tokenizer, std::initializer_list<std::string_view> names) {
+std::optional<TokenId> special_token(const Tokenizer& tokenizer, TokenNames names) {
   const auto& special = tokenizer.special_tokens();
   for (const std::string_view name : names) {
     const auto found =
@@ -43,6 +45,22 @@ std::optional<TokenId> special_token(const Tokenizer& tokenizer, std::initialize
     if (found != special.end()) return found->id;
   }
   return std::nullopt;
+}
+
+// The special token that the option `key` names: one of the `usual` names if its value is auto.
+std::optional<TokenId> chosen_token(const TextTokenizer& tokenizer, const std::string& value, const char* key,
+                                    TokenNames usual) {
+  if (value == "none") return std::nullopt;
+  const Tokenizer& of = *tokenizer.tokenizer;
+  if (value == "auto") return special_token(of, usual);
+  if (const auto found = special_token(of, {value})) return found;
+  std::string all;
+  constexpr std::size_t shown = 12;
+  const auto& special = of.special_tokens();
+  for (std::size_t i = 0; i < std::min(shown, special.size()); ++i) all += (i > 0 ? ", " : "") + special[i].text;
+  throw Error(ErrorKind::config, format("{} has no special token '{}'", tokenizer.path, value),
+              all.empty() ? format("it has none at all: set `{}: none`", key)
+                          : format("its special tokens are: {}{}", all, special.size() > shown ? ", ..." : ""));
 }
 
 }  // namespace
@@ -56,19 +74,12 @@ TextTokenizer open_tokenizer(const TokenizerName& name) {
 }
 
 std::optional<TokenId> end_token_of(const TextTokenizer& tokenizer, const std::string& option) {
-  if (option == "none") return std::nullopt;
-  const Tokenizer& of = *tokenizer.tokenizer;
-  if (option == "auto") {
-    return special_token(of, {"<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "<|eos|>", "<|im_end|>", "[SEP]"});
-  }
-  if (const auto found = special_token(of, {option})) return found;
-  std::string all;
-  constexpr std::size_t shown = 12;
-  const auto& special = of.special_tokens();
-  for (std::size_t i = 0; i < std::min(shown, special.size()); ++i) all += (i > 0 ? ", " : "") + special[i].text;
-  throw Error(ErrorKind::config, format("{} has no special token '{}'", tokenizer.path, option),
-              all.empty() ? "it has none at all: set `end_token: none`"
-                          : format("its special tokens are: {}{}", all, special.size() > shown ? ", ..." : ""));
+  return chosen_token(tokenizer, option, "end_token",
+                      {"<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "<|eos|>", "<|im_end|>", "[SEP]"});
+}
+
+std::optional<TokenId> begin_token_of(const TextTokenizer& tokenizer, const std::string& option) {
+  return chosen_token(tokenizer, option, "begin_token", {"<|begin_of_text|>", "<s>", "<bos>", "<|startoftext|>"});
 }
 
 TokenId padding_token_of(const Tokenizer& tokenizer) {

@@ -1,4 +1,4 @@
-// The tokenizer of a data set: its file, and the token that ends a document.
+// The tokenizer of a data set: its file, and the tokens with which documents begin and end.
 #pragma once
 
 #include <cstdint>
@@ -33,12 +33,14 @@ TextTokenizer open_tokenizer(const TokenizerName& name);
 // The id of the token with which documents end. `option` is `auto` (the vocabulary's token of this purpose, if it has
 // one of the usual names), `none`, or the text of a special token. Throws Error{config} if there is no such token.
 std::optional<TokenId> end_token_of(const TextTokenizer& tokenizer, const std::string& option);
+// The id of the token with which documents begin, by the same rules.
+std::optional<TokenId> begin_token_of(const TextTokenizer& tokenizer, const std::string& option);
 
 // How a language model reads and writes text.
 struct LanguageText {
   TextTokenizer tokenizer;
-  std::optional<TokenId> end_token;  // the token with which documents end
-  std::int64_t positions = 0;        // tokens of a training sample
+  std::optional<TokenId> begin_token, end_token;  // the tokens with which documents begin and end
+  std::int64_t positions = 0;                     // tokens of a training sample
 };
 
 // The id that fills a sample after its text: that of the vocabulary's special token for it, or 0.

@@ -40,9 +40,10 @@ class PieceEncoder {
       const std::size_t first = encoded.ids.size();
       require_characters(text, piece);
       encoder_->encode(text.text, encoded.ids, piece.file->path);
+      const bool plain = piece.file->kind == CorpusFileKind::plain;
+      if (!plain || piece.offset == 0) begin_document(first, encoded);
       if (of_.end_token && of_.special == SpecialText::recognized) end_inside(first, encoded);
-      const bool whole = piece.file->kind != CorpusFileKind::plain || piece.ends_document;
-      if (whole) end_document(first, encoded);
+      if (!plain || piece.ends_document) end_document(first, encoded);
     });
     return encoded;
   }
@@ -62,6 +63,14 @@ class PieceEncoder {
         "convert the text to UTF-8, for example with iconv, or use a byte-level vocabulary");
   }
 
+  // Begins a document at `first`, unless its text has the token itself. A document without text leaves nothing.
+  void begin_document(std::size_t first, EncodedPiece& encoded) const {
+    const auto begin = encoded.ids.begin() + static_cast<std::ptrdiff_t>(first);
+    if (of_.begin_token && begin != encoded.ids.end() && *begin != *of_.begin_token) {
+      encoded.ids.insert(begin, *of_.begin_token);
+    }
+  }
+
   // Ends a document after each end token from `first` on.
   void end_inside(std::size_t first, EncodedPiece& encoded) const {
     for (std::size_t i = first; i < encoded.ids.size(); ++i) {
@@ -69,7 +78,7 @@ class PieceEncoder {
     }
   }
 
-  // Ends a document, which began at `first` or in an earlier piece. A document without text leaves nothing.
+  // Ends a document, which began at `first` or in an earlier piece.
   void end_document(std::size_t first, EncodedPiece& encoded) const {
     const bool empty = encoded.ids.size() == first;
     const bool ended = !empty && of_.end_token && encoded.ids.back() == *of_.end_token;
@@ -99,9 +108,10 @@ CutTest cut_test(const Tokenization& tokenization) {
 
 std::string key_of(const std::string& text_hash, const Tokenization& tokenization) {
   constexpr int version = 1;  // increased when the same text results in other tokens
-  const std::string key = format("{}\n{}\n{}\n{}\n{}\n{}\n", version, text_hash, tokenization.tokenizer.hash,
-                                 tokenization.end_token.value_or(-1), static_cast<int>(tokenization.special),
-                                 tokenization.format.text_column);
+  std::string key = format("{}\n{}\n{}\n{}\n{}\n{}\n", version, text_hash, tokenization.tokenizer.hash,
+                           tokenization.end_token.value_or(-1), static_cast<int>(tokenization.special),
+                           tokenization.format.text_column);
+  if (tokenization.begin_token) key += format("{}\n", *tokenization.begin_token);
   return sha256(key.data(), key.size()).substr(0, 32);
 }
 

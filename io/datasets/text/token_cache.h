@@ -17,7 +17,8 @@ struct Preparation;
 // What the tokens of a corpus depend on besides its text.
 struct Tokenization {
   TextTokenizer tokenizer;
-  std::optional<TokenId> end_token;          // the last token of every document; empty: documents just follow
+  std::optional<TokenId> begin_token;        // the first token of every document, if there is one
+  std::optional<TokenId> end_token;          // the last token of every document, if there is one
   SpecialText special = SpecialText::plain;  // recognized: `end_token` in a text also ends a document
   CorpusFormat format;
 };

@@ -160,8 +160,9 @@ TEST_CASE("text: without packing each document is a sample, which is cut or padd
   }
 }
 
-TEST_CASE("text: the end of a document is the token that the config names, or none") {
+TEST_CASE("text: the beginning and the end of a document are the tokens that the config names, or none") {
   const TempFolder folder;
+  write_file(folder / "a/0.txt", "");
   write_file(folder / "a/1.txt", "abcdefgh");
   write_file(folder / "a/2.txt", "ij<|endoftext|>k");
   const auto first_ids = [&](const std::string& more) {
@@ -183,6 +184,9 @@ TEST_CASE("text: the end of a document is the token that the config names, or no
   CHECK(first_ids("end_token: <|endoftext|>") == bytes("bcdefgh$ij<|endoftext|>k$"));
   CHECK(first_ids("end_token: none") == bytes("bcdefghij<|endoftext|>k"));
   CHECK(first_ids("special_text: recognized") == bytes("bcdefgh$ij$k$"));
+  const std::string begin = "begin_token: <|endoftext|>, ";
+  CHECK(first_ids(begin + "end_token: none") == bytes("abcdefgh$ij<|endoftext|>k"));
+  CHECK(first_ids(begin + "end_token: auto") == bytes("abcdefgh$$ij<|endoftext|>k$"));
   CHECK(contains(text_error(folder, format("path: {}, positions: 4, end_token: </s>", folder / "a"), ErrorKind::config),
                  "bytes has no special token '</s>'"));
 }

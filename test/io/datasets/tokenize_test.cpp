@@ -59,6 +59,7 @@ TEST_CASE("tokenized in pieces, a corpus has the ids of its whole texts") {
   names.push_back(Path{golden("sp_unigram.model")});
   for (const TokenizerName& name : names) {
     const Tokenization tokenization{.tokenizer = open_tokenizer(name),
+                                    .begin_token = begin_token_of(open_tokenizer(name), "auto"),
                                     .end_token = end_token_of(open_tokenizer(name), "auto"),
                                     .special = SpecialText::plain,
                                     .format = {}};
@@ -67,6 +68,7 @@ TEST_CASE("tokenized in pieces, a corpus has the ids of its whole texts") {
     std::vector<std::int64_t> ends;
     const auto encoder = tokenization.tokenizer.tokenizer->make_encoder(SpecialText::plain);
     for (const std::string& text : texts) {
+      if (tokenization.begin_token) expected.push_back(*tokenization.begin_token);
       encoder->encode(text, expected);
       if (tokenization.end_token) expected.push_back(*tokenization.end_token);
       ends.push_back(std::ssize(expected));
