@@ -165,7 +165,13 @@ class Walk {
         for (const LayerOutput& output : node.arguments.tensors) {
           if (const auto found = find(output)) from.push_back(*found);
         }
-        if (from.size() < node.arguments.tensors.size() || from.empty()) {
+        Uses masks;
+        for (const LayerOutput& output : node.arguments.masks) {
+          if (const auto found = find(output)) masks.push_back(*found);
+        }
+        const bool complete =
+            from.size() == node.arguments.tensors.size() && masks.size() == node.arguments.masks.size();
+        if (!complete || from.empty()) {
           later.push_back(std::move(node));
           continue;
         }
@@ -173,6 +179,9 @@ class Walk {
         const auto known = numbers.find(name);
         const bool is_known = known != numbers.end() && node.number < known->second.size();
         const std::size_t number = is_known ? known->second[node.number] : node.number;
+        if (!std::all_of(masks.begin(), masks.end(), [&](std::size_t mask) { return is_automatic(mask, from); })) {
+          node.arguments.other = "mask";
+        }
         done[{name, number}] = use(*node.layer, prefix, location, from, node.arguments, level);
       }
       waiting = std::move(later);
@@ -213,7 +222,13 @@ class Walk {
       if (left_out_.insert(left_out).second) network_.left_out.push_back(left_out);
       return from;
     }
+    static const std::set<std::string> causal{"MultiHeadAttention", "GroupQueryAttention", "Attention",
+                                              "AdditiveAttention"};
     std::string other = arguments.other;
+    if (arguments.use_causal_mask && !causal.contains(kind) &&
+        arguments.use_causal_mask != (kind == "TransformerDecoder")) {
+      other = "use_causal_mask";
+    }
     for (const std::optional<double>& operand : arguments.operands) {
       if (operand) other = format("{}", *operand);
     }
@@ -223,7 +238,45 @@ class Walk {
     }
     if (is_keras_network(kind)) return expand(layer, prefix + name + ".", location + name + "/", from, level + 1);
     if (kind == "Bidirectional") return use_bidirectional(layer, prefix, location, from);
-    return {add({config_name(prefix, location, name, shared_layer(layer)), &layer, from})};
+    LayerUse own{config_name(prefix, location, name, shared_layer(layer)), &layer, from};
+    own.use_causal_mask = arguments.use_causal_mask.value_or(false);
+    return {add(std::move(own))};
+  }
+
+  // The tensors from whose values a mask is computed: Keras 3 writes masks as operations. Empty if it is computed in
+  // another way.
+  std::set<std::size_t> sources_of_mask(std::size_t mask) const {
+    const LayerUse& use = network_.uses[mask];
+    const std::string kind = use.layer != nullptr ? layer_class(*use.layer) : "";
+    if (kind == "NotEqual") return {use.from.begin(), use.from.end()};
+    std::set<std::size_t> sources;
+    if (kind != "Any" && kind != "LogicalOr" && kind != "LogicalAnd" && kind != "ConvertToTensor") return sources;
+    for (const std::size_t from : use.from) {
+      const std::set<std::size_t> own = sources_of_mask(from);
+      if (own.empty()) return {};
+      sources.insert(own.begin(), own.end());
+    }
+    return sources;
+  }
+
+  // Whether the mask is the one that a layer's inputs have by themselves, since all tensors from which it is computed
+  // are padded inputs of embeddings and masking layers before that layer.
+  bool is_automatic(std::size_t mask, const Uses& inputs) const {
+    std::set<std::size_t> visited, padded;
+    Uses waiting = inputs;
+    while (!waiting.empty()) {
+      const std::size_t number = waiting.back();
+      waiting.pop_back();
+      if (!visited.insert(number).second) continue;
+      const LayerUse& use = network_.uses[number];
+      if (use.layer == nullptr) continue;
+      const std::string kind = layer_class(*use.layer);
+      const bool pads = kind == "Masking" || use.layer->at("config").value("mask_zero", false);
+      if (pads) padded.insert(use.from.begin(), use.from.end());
+      waiting.insert(waiting.end(), use.from.begin(), use.from.end());
+    }
+    const std::set<std::size_t> sources = sources_of_mask(mask);
+    return !sources.empty() && std::includes(padded.begin(), padded.end(), sources.begin(), sources.end());
   }
 
   // Adds a Bidirectional layer as its two layers and a layer that merges their outputs.
