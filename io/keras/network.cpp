@@ -11,6 +11,7 @@
 #include "core/base/json.h"
 #include "core/layers/model/names.h"
 #include "io/keras/calls.h"
+#include "io/keras/masks.h"
 #include "io/keras/operations.h"
 #include "io/keras/values.h"
 #include "io/weights/keras_layers.h"
@@ -157,18 +158,18 @@ class Walk {
                                     prefix + output.layer));
       return found->second.at(0);
     };
+    const auto found_among = [&](const std::vector<LayerOutput>& listed) {
+      Uses uses;
+      for (const LayerOutput& output : listed) {
+        if (const auto found = find(output)) uses.push_back(*found);
+      }
+      return uses;
+    };
     for (std::size_t before = waiting.size() + 1; before != waiting.size();) {
       before = waiting.size();
       std::vector<Node> later;
       for (Node& node : waiting) {
-        Uses from;
-        for (const LayerOutput& output : node.arguments.tensors) {
-          if (const auto found = find(output)) from.push_back(*found);
-        }
-        Uses masks;
-        for (const LayerOutput& output : node.arguments.masks) {
-          if (const auto found = find(output)) masks.push_back(*found);
-        }
+        const Uses from = found_among(node.arguments.tensors), masks = found_among(node.arguments.masks);
         const bool complete =
             from.size() == node.arguments.tensors.size() && masks.size() == node.arguments.masks.size();
         if (!complete || from.empty()) {
@@ -179,9 +180,7 @@ class Walk {
         const auto known = numbers.find(name);
         const bool is_known = known != numbers.end() && node.number < known->second.size();
         const std::size_t number = is_known ? known->second[node.number] : node.number;
-        if (!std::all_of(masks.begin(), masks.end(), [&](std::size_t mask) { return is_automatic(mask, from); })) {
-          node.arguments.other = "mask";
-        }
+        if (!are_of_padding(masks, from, network_.uses)) node.arguments.other = "mask";
         done[{name, number}] = use(*node.layer, prefix, location, from, node.arguments, level);
       }
       waiting = std::move(later);
@@ -241,42 +240,6 @@ class Walk {
     LayerUse own{config_name(prefix, location, name, shared_layer(layer)), &layer, from};
     own.use_causal_mask = arguments.use_causal_mask.value_or(false);
     return {add(std::move(own))};
-  }
-
-  // The tensors from whose values a mask is computed: Keras 3 writes masks as operations. Empty if it is computed in
-  // another way.
-  std::set<std::size_t> sources_of_mask(std::size_t mask) const {
-    const LayerUse& use = network_.uses[mask];
-    const std::string kind = use.layer != nullptr ? layer_class(*use.layer) : "";
-    if (kind == "NotEqual") return {use.from.begin(), use.from.end()};
-    std::set<std::size_t> sources;
-    if (kind != "Any" && kind != "LogicalOr" && kind != "LogicalAnd" && kind != "ConvertToTensor") return sources;
-    for (const std::size_t from : use.from) {
-      const std::set<std::size_t> own = sources_of_mask(from);
-      if (own.empty()) return {};
-      sources.insert(own.begin(), own.end());
-    }
-    return sources;
-  }
-
-  // Whether the mask is the one that a layer's inputs have by themselves, since all tensors from which it is computed
-  // are padded inputs of embeddings and masking layers before that layer.
-  bool is_automatic(std::size_t mask, const Uses& inputs) const {
-    std::set<std::size_t> visited, padded;
-    Uses waiting = inputs;
-    while (!waiting.empty()) {
-      const std::size_t number = waiting.back();
-      waiting.pop_back();
-      if (!visited.insert(number).second) continue;
-      const LayerUse& use = network_.uses[number];
-      if (use.layer == nullptr) continue;
-      const std::string kind = layer_class(*use.layer);
-      const bool pads = kind == "Masking" || use.layer->at("config").value("mask_zero", false);
-      if (pads) padded.insert(use.from.begin(), use.from.end());
-      waiting.insert(waiting.end(), use.from.begin(), use.from.end());
-    }
-    const std::set<std::size_t> sources = sources_of_mask(mask);
-    return !sources.empty() && std::includes(padded.begin(), padded.end(), sources.begin(), sources.end());
   }
 
   // Adds a Bidirectional layer as its two layers and a layer that merges their outputs.

@@ -77,7 +77,7 @@ def additive_attention():
             allowed = allowed & (mask != 0)[:, None, :]
         tangents = torch.tanh(q[:, :, None] + k[:, None])
         if weights:
-            operands.append(case.normal(weights))
+            operands.append(case.normal(weights, scale=2 / np.sqrt(weights)))
             tangents = tangents * operands[-1]
         scores = tangents.sum(-1).masked_fill(~allowed, -torch.inf)
         case.record(operands, [scores.softmax(-1) @ v])

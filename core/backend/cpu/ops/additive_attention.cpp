@@ -114,7 +114,7 @@ void attend_additively(const AdditiveInputs<T>& in, std::int64_t n, std::int64_t
 
 // The memory of a thread that computes the gradients of a sample.
 struct SampleScratch {
-  float *tangents, *probabilities, *gradients, *dq, *dk, *dv;
+  float *tangents, *probabilities, *gradients, *dq, *dweights, *dk, *dv;
   std::int64_t count;
 
   SampleScratch(const AttentionHeads& heads, float* memory) {
@@ -124,6 +124,7 @@ struct SampleScratch {
     probabilities = arena.take(keys);
     gradients = arena.take(keys);
     dq = arena.take(size);
+    dweights = arena.take(size);
     dk = arena.take(keys * size);
     dv = arena.take(keys * heads.a.value_size);
     count = arena.taken();
@@ -164,10 +165,12 @@ class SampleGradient {
     for (std::int64_t s = 0; s < keys; ++s) s_.gradients[s] = s_.probabilities[s] * (s_.gradients[s] - mean);
     if (in_.conditions.drops()) in_.conditions.mask(n).drop(0, t, 0, keys, s_.probabilities);
     std::fill_n(s_.dq, size, 0.0f);
+    std::fill_n(s_.dweights, size, 0.0f);
     for (std::int64_t s = 0; s < keys; ++s) {
       if (s_.probabilities[s] != 0) add_scaled(s_.probabilities[s], dy, width, s_.dv + s * width);
-      if (s_.gradients[s] != 0) add_key(s, dweights);
+      if (s_.gradients[s] != 0) add_key(s);
     }
+    add_scaled(1.0f, s_.dweights, size, dweights);
     put(s_.dq, size, buffers_.out<T>(0) + row * size);
   }
 
@@ -182,12 +185,12 @@ class SampleGradient {
   }
 
   // Adds the terms of key s of the present query.
-  void add_key(std::int64_t s, float* dweights) {
+  void add_key(std::int64_t s) {
     const std::int64_t size = heads_.a.head_size;
     const float gradient = s_.gradients[s];
     const ScoreWeights weights = in_.weights;
     const float* const tangents = s_.tangents + s * size;
-    float *const dq = s_.dq, *const dk = s_.dk + s * size;
+    float *const dq = s_.dq, *const dk = s_.dk + s * size, *const dweights = s_.dweights;
     simd([=]() TRAINCTL_INLINE {
 #pragma omp simd
       for (std::int64_t e = 0; e < size; ++e) {
