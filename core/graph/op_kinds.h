@@ -10,6 +10,7 @@
 #define TRAINCTL_EXPORTED_OPS(X) \
   X(dense) \
   X(dense_grad_input) \
+  X(matmul) \
   X(conv2d) \
   X(conv2d_grad_input) \
   X(pool2d) \
@@ -35,6 +36,7 @@
   X(add_bias) \
   X(softmax) \
   X(attention) \
+  X(additive_attention) \
   X(embedding) \
   X(position_embedding) \
   X(rotary) \
@@ -79,6 +81,7 @@
   X(bias_grad) \
   X(softmax_grad) \
   X(attention_grad) \
+  X(additive_attention_grad) \
   X(dropout) \
   X(embedding_grad) \
   X(position_embedding_grad) \

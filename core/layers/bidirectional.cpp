@@ -74,7 +74,7 @@ struct BidirectionalOptions final : ChainedLayer {
     Reader reader;
     section.read(map, reader, dynamic_cast<void*>(options.get()));
     reader.throw_if_failed();
-    return layer.expand_part(section.name, dynamic_cast<const LayerOptions&>(*options), name, input);
+    return layer.expand_part(section.name, dynamic_cast<const LayerOptions&>(*options), name, {input});
   }
 
   TensorId merged(Layer& layer, const std::vector<TensorId>& both) const {

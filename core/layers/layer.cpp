@@ -157,9 +157,9 @@ Feature Layer::expand(const std::vector<Choice>& layers, const Feature& input, c
 }
 
 Feature Layer::expand_part(const std::string& kind, const LayerOptions& options, const std::string& name,
-                           const Feature& input) {
+                           const std::vector<Feature>& inputs) {
   Layer part(expansion_, kind, path_ + "/" + name, location_, no_output);
-  const Feature output = expansion_.expand_layer(options, part, {input});
+  const Feature output = expansion_.expand_layer(options, part, inputs);
   if (output.known()) expansion_.finish(part, output);
   expansion_.features_[part.path()] = output;
   return output;

@@ -149,7 +149,7 @@ class Layer {
                  int output = no_output, const std::vector<std::string>& taken = {});
   // Expands a layer that is a part of this one and is called `name`; returns its output.
   Feature expand_part(const std::string& kind, const LayerOptions& options, const std::string& name,
-                      const Feature& input);
+                      const std::vector<Feature>& inputs);
   // Expands layers for `input` [N * steps, ...], which has the steps of all samples as samples.
   Feature expand_for_steps(const std::vector<Choice>& layers, const Feature& input, std::int64_t steps);
   // Makes the layers under `path` a block of the model (BuiltModel::blocks).

@@ -1,12 +1,15 @@
 // The table of layers.
 #include "core/layers/table.h"
 
+#include "core/layers/attention/multi_head_attention.h"
 #include "core/layers/blocks.h"
 #include "core/layers/convolutional/conv2d.h"
 #include "core/layers/dense.h"
 #include "core/layers/merging/merging.h"
 #include "core/layers/normalization/batch_normalization.h"
+#include "core/layers/normalization/layer_normalization.h"
 #include "core/layers/pooling/pooling2d.h"
+#include "core/layers/regularization/dropout.h"
 #include "core/layers/simple.h"
 
 namespace trainctl {
@@ -31,9 +34,12 @@ const ChoiceTable& layer_choices() {
                                      bidirectional(),
                                      time_distributed(),
                                      repeat_vector(),
-                                     multi_head_attention(),
+                                     MultiHeadAttentionOptions::keys(),
                                      group_query_attention(),
                                      attention(),
+                                     additive_attention(),
+                                     transformer_encoder(),
+                                     transformer_decoder(),
                                      Conv2dOptions::keys(),
                                      depthwise_conv2d(),
                                      separable_conv2d(),
@@ -48,7 +54,7 @@ const ChoiceTable& layer_choices() {
                                      global_max_pooling1d(),
                                      global_average_pooling1d(),
                                      BatchNormalizationOptions::keys(),
-                                     layer_normalization(),
+                                     LayerNormalizationOptions::keys(),
                                      rms_normalization(),
                                      group_normalization(),
                                      layer_scale(),
@@ -57,7 +63,7 @@ const ChoiceTable& layer_choices() {
                                      zero_padding2d(),
                                      cropping2d(),
                                      upsampling2d(),
-                                     dropout(),
+                                     DropoutOptions::keys(),
                                      spatial_dropout(),
                                      gaussian_noise(),
                                      ActivationLayerOptions::keys(),
@@ -68,6 +74,7 @@ const ChoiceTable& layer_choices() {
                                      AddOptions::keys(),
                                      subtract(),
                                      multiply(),
+                                     dot(),
                                      gated_linear_unit(),
                                      average(),
                                      maximum(),

@@ -6,6 +6,7 @@
 namespace trainctl {
 
 // Sections of layers that have no header.
+Section additive_attention();
 Section attention();
 Section average();
 Section bidirectional();
@@ -15,7 +16,7 @@ Section conv1d();
 Section conv2d_transpose();
 Section cropping2d();
 Section depthwise_conv2d();
-Section dropout();
+Section dot();
 Section einsum_dense();
 Section embedding();
 Section gated_linear_unit();
@@ -25,14 +26,12 @@ Section global_max_pooling1d();
 Section group_normalization();
 Section group_query_attention();
 Section gru();
-Section layer_normalization();
 Section layer_scale();
 Section lstm();
 Section masking();
 Section max_pooling1d();
 Section maximum();
 Section minimum();
-Section multi_head_attention();
 Section multiply();
 Section normalization();
 Section permute();
@@ -52,6 +51,8 @@ Section subtract();
 Section take_position();
 Section time_distributed();
 Section token_and_position_embedding();
+Section transformer_decoder();
+Section transformer_encoder();
 Section upsampling2d();
 Section zero_padding2d();
 

@@ -145,7 +145,6 @@ HuggingFaceNetwork read_llama(const std::string& model_type, ConfigJson& config)
   config.only("hidden_act", {"silu"}, "llama");
   config.only("attention_bias", {false}, "llama");
   config.only("mlp_bias", {false}, "llama");
-  config.only("attention_dropout", {0.0}, "llama");
   config.only("partial_rotary_factor", {1.0}, "llama");
   config.ignore({"pretraining_tp"});
   Node with = map_node();
@@ -160,6 +159,7 @@ HuggingFaceNetwork read_llama(const std::string& model_type, ConfigJson& config)
   append(with, "rotary", rotary_of(config));
   if (qwen) append(with, "query_key_norm", number_node(epsilon));
   append(with, "window", number_node(window_of(model_type, size.layers, config)));
+  append(with, "dropout", number_node(config.number("attention_dropout", 0)));
   append(with, "tied", scalar_node(size.tied ? "true" : "false"));
   HuggingFaceNetwork network{.model_type = {},
                              .preset = "llama",
@@ -217,7 +217,7 @@ std::optional<Json> describe_llama(const Graph& graph) {
               {"rope_theta", rotary->a.base},
               {"rope_scaling", scaling_of(rotary->a)},
               {"attention_bias", false},
-              {"attention_dropout", 0.0},
+              {"attention_dropout", short_double(attention->a.dropout.rate)},
               {"tie_word_embeddings", view.shape("embed_tokens/reverse_embeddings") == nullptr}};
   if (window > 0) config["sliding_window"] = window;
   if (qwen && window > 0) {

@@ -70,7 +70,6 @@ HuggingFaceNetwork read_vit(const std::string&, ConfigJson& config) {
   config.only("hidden_act", {"gelu"}, "vit_b16");
   config.only("qkv_bias", {true}, "vit_b16");
   config.only("hidden_dropout_prob", {0.0}, "vit_b16");
-  config.only("attention_probs_dropout_prob", {0.0}, "vit_b16");
   config.ignore({"encoder_stride", "pooler_act", "pooler_output_size"});
   Node with = map_node();
   append(with, "classes", number_node(size.classes));
@@ -81,6 +80,7 @@ HuggingFaceNetwork read_vit(const std::string&, ConfigJson& config) {
   append(with, "width", number_node(size.width));
   append(with, "mlp", number_node(size.mlp));
   append(with, "epsilon", number_node(config.number("layer_norm_eps", 1e-12)));
+  append(with, "attention_dropout", number_node(config.number("attention_probs_dropout_prob", 0)));
   return {.model_type = {},
           .preset = "vit_b16",
           .with = std::move(with),
@@ -110,7 +110,7 @@ std::optional<Json> describe_vit(const Graph& graph) {
               {"hidden_act", "gelu"},
               {"layer_norm_eps", short_double(norm->a.epsilon)},
               {"hidden_dropout_prob", 0.0},
-              {"attention_probs_dropout_prob", 0.0},
+              {"attention_probs_dropout_prob", short_double(attention->a.dropout.rate)},
               {"qkv_bias", true}};
   add_classes(classes->back(), config);
   return config;

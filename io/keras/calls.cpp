@@ -49,14 +49,26 @@ void collect(const Json& value, CallArguments& arguments) {
   }
 }
 
-// Adds named arguments. `training=False` is ignored, since an imported network is built for evaluation. The operands of
-// an operation may be named, too.
+// Adds named arguments. `training=False` is ignored, since an imported network is built for evaluation. The tensors of
+// an operation or of attention may be named, too; they are in the order of Keras' positional arguments.
 void add_named(const Json& named, CallArguments& arguments) {
-  static constexpr std::array operands{"x", "y", "x1", "x2", "inputs"};
+  static constexpr std::array operands{"x",     "y",     "x1", "x2", "inputs", "decoder_sequence", "encoder_sequence",
+                                       "query", "value", "key"};
+  static constexpr std::array off{"training", "return_attention_scores"};
+  for (const char* operand : operands) {
+    if (const auto value = named.find(operand); value != named.end()) collect(*value, arguments);
+  }
   for (const auto& [key, value] : named.items()) {
-    if (std::find(operands.begin(), operands.end(), key) != operands.end()) {
-      collect(value, arguments);
-    } else if (!value.is_null() && key != "name" && !(key == "training" && value == false)) {
+    const auto is_in = [&](const auto& list) { return std::find(list.begin(), list.end(), key) != list.end(); };
+    if (value.is_null() || key == "name" || is_in(operands) || (value == false && is_in(off))) continue;
+    if (key == "use_causal_mask" && value.is_boolean()) {
+      arguments.use_causal_mask = value.get<bool>();
+    } else if (key == "mask") {
+      CallArguments mask;
+      collect(value, mask);
+      arguments.masks = std::move(mask.tensors);
+      if (arguments.masks.empty() || !mask.other.empty()) arguments.other = key;
+    } else {
       arguments.other = key;
     }
   }

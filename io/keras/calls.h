@@ -21,7 +21,9 @@ struct LayerOutput {
 struct CallArguments {
   std::vector<LayerOutput> tensors;
   std::vector<std::optional<double>> operands;  // the arguments in their order: a number, or empty for a tensor
-  std::string other;                            // an argument of another kind that has an effect; "" if there is none
+  std::vector<LayerOutput> masks;               // the tensors of the argument `mask`
+  std::optional<bool> use_causal_mask;
+  std::string other;  // an argument of another kind that has an effect; "" if there is none
 };
 
 // Parses an item of a layer's `inbound_nodes`, as Keras 2 or 3 writes it. Throws Json::exception for other formats.

@@ -156,6 +156,7 @@ class Importer {
     ImportedNetwork result;
     note_open_inputs();
     note_left_out();
+    note_masks();
     build(model, written.layers, result);
     append(model, "weights", scalar_node(weights_file_));
     const CompiledWith compiled = compiled_with(saved.value("compile_config", Json()));
@@ -192,6 +193,21 @@ class Importer {
                names));
   }
 
+  void note_masks() {
+    static const std::set<std::string> heads{"multi_head_attention", "group_query_attention"};
+    bool attends = false, pads = false;
+    for (const Translation& translation : translations_) {
+      for (const TranslatedLayer& layer : translation.layers) {
+        attends = attends || heads.contains(layer.kind);
+        pads = pads || layer.kind == "masking" || layer.options.find("mask_zero") != nullptr;
+      }
+    }
+    if (!attends || !pads) return;
+    notes_.push_back(
+        "Padding masks go on after layers of attention with heads. In Keras 3.15 such a layer removes the masks of its "
+        "inputs, so that layers that also read these inputs do not see them; values at padding may differ there.");
+  }
+
   // Adds the notes to the errors: layers that do not fit each other may fit with samples of another size.
   void throw_if_failed() {
     if (!reader_.ok()) {
@@ -223,16 +239,20 @@ class Importer {
     }
   }
 
-  // Checks that each `axis` is the last axis. `built.layers` has one line for each of the config's layers, up to the
-  // first that could not be built.
+  // Checks that each `axis` is the last axis. Without the parts of layers, whose names have a '/', `built.layers` has
+  // one line for each of the config's layers, up to the first that could not be built.
   void check_axes(const BuiltModel& built, const std::vector<WrittenLayer>& layers) {
-    for (std::size_t i = 0; i < std::min(built.layers.size(), layers.size()); ++i) {
+    std::vector<const LayerLine*> lines;
+    for (const LayerLine& line : built.layers) {
+      if (line.name.find('/') == std::string::npos) lines.push_back(&line);
+    }
+    for (std::size_t i = 0; i < std::min(lines.size(), layers.size()); ++i) {
       for (const std::int64_t axis : layers[i].axes) {
-        if (axis == -1 || axis == built.layers[i].output.rank()) continue;
+        if (axis == -1 || axis == lines[i]->output.rank()) continue;
         const LayerUse& use = network_.uses[layers[i].use];
-        reader_.error({path_}, format("{} '{}': axis: {} has no counterpart in trainctl, only the last axis ({})",
-                                      use.layer->at("class_name").get<std::string>(), use.name, axis,
-                                      built.layers[i].output.rank()));
+        reader_.error({path_},
+                      format("{} '{}': axis: {} has no counterpart in trainctl, only the last axis ({})",
+                             use.layer->at("class_name").get<std::string>(), use.name, axis, lines[i]->output.rank()));
       }
     }
   }

@@ -280,6 +280,35 @@ void stochastic_depth(LayerReader& reader, Translation& result) {
   append(result.layers[0].options, "noise_shape", std::move(shape));
 }
 
+// Attention layers: the size of the output is a number, and the axes are those of sequences.
+void attention(LayerReader& reader, Translation& result) {
+  const Json &shape = reader.take("output_shape"), &axes = reader.take("attention_axes");
+  if (shape.is_array() && shape.size() == 1) {
+    append(result.layers[0].options, "output_shape", plain_node(shape[0]));
+  } else if (!shape.is_null() && !shape.is_number()) {
+    reader.no_counterpart("output_shape", shape);
+  } else if (shape.is_number()) {
+    append(result.layers[0].options, "output_shape", plain_node(shape));
+  }
+  if (!axes.is_null() && axes != Json::array({1})) reader.no_counterpart("attention_axes", axes);
+  for (const char* written : {"query_shape", "key_shape", "value_shape"}) reader.take(written);
+}
+
+// In Keras a size that follows from the input is null.
+void einsum_dense(LayerReader& reader, Translation& result) {
+  const Json& shape = reader.take("output_shape");
+  const Json& sizes = shape.is_object() ? shape.at("items") : shape;
+  Node list = sequence_node();
+  for (const Json& size : sizes.is_array() ? sizes : Json::array({sizes})) {
+    list.items.push_back(size.is_null() ? scalar_node("none") : plain_node(size));
+  }
+  append(result.layers[0].options, "output_shape", std::move(list));
+}
+
+void decoder(LayerReader& reader, Translation&) {
+  for (const char* built : {"decoder_sequence_shape", "encoder_sequence_shape"}) reader.take(built);
+}
+
 struct Row {
   std::string_view keras, kind;
   std::string_view options;  // options that have the same name in Keras and trainctl
@@ -287,6 +316,10 @@ struct Row {
 };
 
 #define LINEAR " activation use_bias kernel_initializer bias_initializer kernel_regularizer bias_regularizer"
+#define PROJECTION " use_bias kernel_initializer bias_initializer kernel_regularizer bias_regularizer"
+#define TRANSFORMER                                                                                       \
+  "intermediate_dim num_heads dropout activation layer_norm_epsilon kernel_initializer bias_initializer " \
+  "normalize_first"
 #define DEPTHWISE                                                                   \
   "kernel_size strides padding dilation_rate depth_multiplier activation use_bias " \
   "depthwise_initializer bias_initializer depthwise_regularizer bias_regularizer"
@@ -308,6 +341,17 @@ constexpr Row rows[] = {
     {"LSTM", "lstm", RECURRENT "recurrent_activation unit_forget_bias"},
     {"GRU", "gru", RECURRENT "recurrent_activation reset_after"},
     {"SimpleRNN", "simple_rnn", RECURRENT},
+    {"MultiHeadAttention", "multi_head_attention", "num_heads key_dim value_dim dropout" PROJECTION, attention},
+    {"GroupQueryAttention", "group_query_attention", "head_dim num_query_heads num_key_value_heads dropout" PROJECTION,
+     attention},
+    {"Attention", "attention", "use_scale score_mode dropout"},
+    {"AdditiveAttention", "additive_attention", "use_scale dropout"},
+    {"TransformerEncoder", "transformer_encoder", TRANSFORMER},
+    {"TransformerDecoder", "transformer_decoder", TRANSFORMER, decoder},
+    {"EinsumDense", "einsum_dense",
+     "equation activation bias_axes kernel_initializer bias_initializer kernel_regularizer bias_regularizer",
+     einsum_dense},
+    {"Dot", "dot", "axes normalize"},
     {"BatchNormalization", "batch_normalization",
      "momentum epsilon center scale synchronized beta_initializer gamma_initializer"},
     {"LayerNormalization", "layer_normalization", "epsilon center scale beta_initializer gamma_initializer"},
@@ -352,6 +396,8 @@ constexpr Row rows[] = {
 };
 
 #undef LINEAR
+#undef PROJECTION
+#undef TRANSFORMER
 #undef DEPTHWISE
 #undef RECURRENT
 
@@ -368,12 +414,13 @@ Translation translate(const LayerUse& use, const std::string& keras_version, con
     return result;
   }
   const Section& section = *layer_choices().find(row->kind);
-  const bool merges = section.find("from")->required;
+  const bool merges = section.find("from")->type.kind == TypeInfo::Kind::list;
   if (!merges && use.from.size() != 1)
     layer.error(format("{} inputs have no counterpart in trainctl", use.from.size()));
   result.layers.push_back({std::string(row->kind), map_node()});
   std::istringstream options{std::string(row->options)};
   for (std::string key; options >> key;) layer.copy(key, result.layers[0].options);
+  if (use.use_causal_mask) append(result.layers[0].options, "use_causal_mask", scalar_node("true"));
   if (row->special != nullptr) row->special(layer, result);
   for (TranslatedLayer& own : result.layers) {
     own.options = without_defaults(*layer_choices().find(own.kind), own.options);

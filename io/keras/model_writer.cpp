@@ -93,7 +93,7 @@ class ModelWriter {
     for (std::size_t k = 0; k < own.size(); ++k) {
       Node options = map_node();
       if (k + 1 == own.size() && named_.contains(use.name)) append(options, "name", scalar_node(use.name));
-      if (k == 0 && merges(own[k].kind)) {
+      if (k == 0 && (merges(own[k].kind) || use.from.size() > 1)) {
         Node from = sequence_node();
         for (const std::size_t source : use.from) from.items.push_back(scalar_node(reference(source)));
         append(options, "from", std::move(from));

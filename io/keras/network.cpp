@@ -11,6 +11,7 @@
 #include "core/base/json.h"
 #include "core/layers/model/names.h"
 #include "io/keras/calls.h"
+#include "io/keras/masks.h"
 #include "io/keras/operations.h"
 #include "io/keras/values.h"
 #include "io/weights/keras_layers.h"
@@ -157,15 +158,21 @@ class Walk {
                                     prefix + output.layer));
       return found->second.at(0);
     };
+    const auto found_among = [&](const std::vector<LayerOutput>& listed) {
+      Uses uses;
+      for (const LayerOutput& output : listed) {
+        if (const auto found = find(output)) uses.push_back(*found);
+      }
+      return uses;
+    };
     for (std::size_t before = waiting.size() + 1; before != waiting.size();) {
       before = waiting.size();
       std::vector<Node> later;
       for (Node& node : waiting) {
-        Uses from;
-        for (const LayerOutput& output : node.arguments.tensors) {
-          if (const auto found = find(output)) from.push_back(*found);
-        }
-        if (from.size() < node.arguments.tensors.size() || from.empty()) {
+        const Uses from = found_among(node.arguments.tensors), masks = found_among(node.arguments.masks);
+        const bool complete =
+            from.size() == node.arguments.tensors.size() && masks.size() == node.arguments.masks.size();
+        if (!complete || from.empty()) {
           later.push_back(std::move(node));
           continue;
         }
@@ -173,6 +180,7 @@ class Walk {
         const auto known = numbers.find(name);
         const bool is_known = known != numbers.end() && node.number < known->second.size();
         const std::size_t number = is_known ? known->second[node.number] : node.number;
+        if (!are_of_padding(masks, from, network_.uses)) node.arguments.other = "mask";
         done[{name, number}] = use(*node.layer, prefix, location, from, node.arguments, level);
       }
       waiting = std::move(later);
@@ -213,7 +221,13 @@ class Walk {
       if (left_out_.insert(left_out).second) network_.left_out.push_back(left_out);
       return from;
     }
+    static const std::set<std::string> causal{"MultiHeadAttention", "GroupQueryAttention", "Attention",
+                                              "AdditiveAttention"};
     std::string other = arguments.other;
+    if (arguments.use_causal_mask && !causal.contains(kind) &&
+        arguments.use_causal_mask != (kind == "TransformerDecoder")) {
+      other = "use_causal_mask";
+    }
     for (const std::optional<double>& operand : arguments.operands) {
       if (operand) other = format("{}", *operand);
     }
@@ -223,7 +237,9 @@ class Walk {
     }
     if (is_keras_network(kind)) return expand(layer, prefix + name + ".", location + name + "/", from, level + 1);
     if (kind == "Bidirectional") return use_bidirectional(layer, prefix, location, from);
-    return {add({config_name(prefix, location, name, shared_layer(layer)), &layer, from})};
+    LayerUse own{config_name(prefix, location, name, shared_layer(layer)), &layer, from};
+    own.use_causal_mask = arguments.use_causal_mask.value_or(false);
+    return {add(std::move(own))};
   }
 
   // Adds a Bidirectional layer as its two layers and a layer that merges their outputs.

@@ -23,6 +23,7 @@ struct LayerUse {
   // For an operation: its arguments in their order (a number, or empty for a tensor), and an argument of another kind.
   std::vector<std::optional<double>> operands = {};
   std::string other_argument = {};
+  bool use_causal_mask = false;  // of an attention layer
 };
 
 // The size of open dimensions while shapes are checked: a power of two, since networks halve images.

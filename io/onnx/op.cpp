@@ -32,6 +32,10 @@ std::string OnnxOp::node(const std::string& type, std::vector<std::string> input
   return outputs.back();
 }
 
+std::string OnnxOp::integer(std::int64_t value) const {
+  return translation_.add_constant(name("integer"), {{}, DType::int64}, bytes_of(std::vector{value}));
+}
+
 std::string OnnxOp::integers(const std::vector<std::int64_t>& values) const {
   return translation_.add_constant(name("integers"), {{std::ssize(values)}, DType::int64}, bytes_of(values));
 }

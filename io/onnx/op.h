@@ -43,8 +43,9 @@ class OnnxOp {
   std::string node(const std::string& type, std::vector<std::string> inputs, std::vector<OnnxAttribute> attributes = {},
                    std::size_t output = 0) const;
 
-  // Adds constants and returns their names: int64 numbers, one float32 number, float32 numbers with a shape, and
-  // weights in the layout of trainctl.
+  // Adds constants and returns their names: one int64 number, a list of them, one float32 number, float32 numbers with
+  // a shape, and weights in the layout of trainctl.
+  std::string integer(std::int64_t value) const;
   std::string integers(const std::vector<std::int64_t>& values) const;
   std::string number(float value) const { return numbers({}, {value}); }
   std::string numbers(const Shape& shape, const std::vector<float>& values) const;

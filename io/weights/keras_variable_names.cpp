@@ -39,16 +39,28 @@ std::vector<std::string> split(const std::string& path) {
   return parts;
 }
 
+// The name of a layer that is an attribute of another layer: the name in the file, unless the attribute is the role of
+// the layer in a recurrent layer or a wrapper, or the file has no names.
+std::string inner_name(const Hdf5File& file, const std::string& group, const std::string& attribute) {
+  static constexpr std::string_view roles[] = {"forward_layer", "backward_layer", "layer"};
+  if (attribute == "cell") return "";
+  const bool is_role = std::find(std::begin(roles), std::end(roles), attribute) != std::end(roles);
+  return (is_role ? attribute : file.text_attribute(group + "/vars", "name").value_or(attribute)) + "/";
+}
+
 // In a network that subclasses Model, layers are attributes of the network: the first component is then the layer's
 // group.
-VariablePath variable_path(const std::string& path) {
+VariablePath variable_path(const Hdf5File& file, const std::string& path) {
   const std::vector<std::string> parts = split(path);
   VariablePath result;
   std::size_t end = parts.size() - 2;  // number of components before "vars"
   for (std::size_t i = 0; i < end; ++i) {
     const bool in_group = i == 0 || is_container(parts[i]) || is_container(parts[i - 1]);
     if (!in_group) {
-      for (; i < end; ++i) result.inner += parts[i] == "cell" ? "" : parts[i] + "/";
+      for (std::string group = result.group; i < end; ++i) {
+        group += "/" + parts[i];
+        result.inner += inner_name(file, group, parts[i]);
+      }
       break;
     }
     result.group += (result.group.empty() ? "" : "/") + parts[i];
@@ -158,7 +170,7 @@ KerasNames names_of_variables(const Hdf5File& file, const Json& network, const s
     const std::string& path = data_sets[i].path;
     const std::string first = path.substr(0, path.find('/'));
     if (has_layers ? !is_container(first) : first == "optimizer" || first == "metrics") continue;
-    const VariablePath parsed = variable_path(path);
+    const VariablePath parsed = variable_path(file, path);
     const std::string variable = "/" + parsed.inner + parsed.number, layer_path = named_path(file, parsed.group);
     const auto layer = groups.layers.find(parsed.group);
     const auto paths = layer == groups.layers.end() ? std::vector<std::string>() : layer->second.paths;

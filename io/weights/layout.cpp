@@ -49,6 +49,19 @@ Axes axes_of(const WantedTensor& tensor) {
   return axes;
 }
 
+// Whether the stored shape is that of Keras' kernels and biases with a dimension for heads: merging two neighbouring
+// dimensions makes it the expected shape.
+bool has_heads(const Shape& stored, const Shape& expected) {
+  if (stored.rank() != expected.rank() + 1) return false;
+  for (std::int64_t first = 0; first + 1 < stored.rank(); ++first) {
+    std::vector<std::int64_t> sizes = stored.sizes();
+    sizes[static_cast<std::size_t>(first)] = saturated_multiply(stored[first], stored[first + 1]);
+    sizes.erase(sizes.begin() + first + 1);
+    if (Shape(std::move(sizes)) == expected) return true;
+  }
+  return false;
+}
+
 // The dimensions of a shape whose size is not 1.
 std::vector<std::int64_t> long_dimensions(const Shape& shape) {
   std::vector<std::int64_t> sizes = shape.sizes();
@@ -114,11 +127,13 @@ bool fits(const WantedTensor& tensor, Shape stored, WeightsLayout layout, const 
   }
   const Shape expected = stored_shape(tensor, layout);
   if (layout == WeightsLayout::keras && is_bias_row(tensor)) {  // (2, values) in Keras' gru
-    const bool rows = stored == expected.with_front(2);
+    const bool rows = stored == expected.with_front(2) || has_heads(stored, expected);
     return rows || (stored == expected && tensor.leaf() == "bias");  // the single bias of other layers
   }
   if (stored == expected) return true;
-  if (layout == WeightsLayout::keras && tensor.leaf() == "gamma") {  // (channels) in LayerScale
+  if (layout == WeightsLayout::keras && tensor.leaf() == "kernel" && has_heads(stored, expected)) return true;
+  if (layout == WeightsLayout::keras && stored.rank() == 0) return expected.count() == 1;  // a number
+  if (layout == WeightsLayout::keras && tensor.leaf() == "gamma") {                        // (channels) in LayerScale
     return stored == Shape{expected.count()} && expected == stored.with_front(1);
   }
   if (layout == WeightsLayout::keras && tensor.leaf() == "depthwise_kernel") {

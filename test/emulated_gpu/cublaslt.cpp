@@ -24,7 +24,8 @@ namespace {
 
 struct Operand {
   cudaDataType_t type;
-  std::int64_t rows, columns, leading;
+  std::int32_t batch;
+  std::int64_t rows, columns, leading, stride;  // stride: elements from one matrix of a batch to the next
 };
 
 struct Description {
@@ -113,7 +114,8 @@ struct Product {
   cublasStatus_t check() const {
     const bool ta = how.transpose_a == CUBLAS_OP_T, tb = how.transpose_b == CUBLAS_OP_T;
     const bool shapes = (ta ? a.columns : a.rows) == rows && (tb ? b.rows : b.columns) == columns &&
-                        (tb ? b.columns : b.rows) == inner && c.rows == rows && c.columns == columns;
+                        (tb ? b.columns : b.rows) == inner && c.rows == rows && c.columns == columns &&
+                        a.batch == d.batch && b.batch == d.batch && c.batch == d.batch;
     if (!shapes) return CUBLAS_STATUS_INVALID_VALUE;
     for (const Operand* operand : {&a, &b, &c, &d}) {
       if (operand->rows < 1 || operand->columns < 1 || operand->leading < operand->rows) {
@@ -140,7 +142,8 @@ struct Product {
     return id == split ? 2 * sizeof(float) * static_cast<std::uint64_t>(rows * columns) : 0;
   }
   std::size_t bytes(const Operand& operand) const {
-    return static_cast<std::size_t>(operand.leading * (operand.columns - 1) + operand.rows) *
+    const std::int64_t before_last = operand.stride * (operand.batch - 1);
+    return static_cast<std::size_t>(before_last + operand.leading * (operand.columns - 1) + operand.rows) *
            size_of(*number(operand.type));
   }
 };
@@ -182,6 +185,22 @@ struct Run {
   }
 
   void operator()() const {
+    for (std::int64_t i = 0; i < product.d.batch; ++i) {
+      Run one = *this;
+      one.a = matrix(a, product.a, i);
+      one.b = matrix(b, product.b, i);
+      one.c = matrix(c, product.c, i);
+      one.d = const_cast<void*>(matrix(d, product.d, i));
+      one.compute();
+    }
+  }
+
+  static const void* matrix(const void* first, const Operand& operand, std::int64_t i) {
+    return static_cast<const std::byte*>(first) +
+           static_cast<std::size_t>(i * operand.stride) * size_of(*number(operand.type));
+  }
+
+  void compute() const {
     const std::int64_t m = product.rows, n = product.columns, inner = product.inner;
     std::vector<float> row(static_cast<std::size_t>(inner)), columns(static_cast<std::size_t>(n * inner));
     for (std::int64_t j = 0; j < n; ++j) {
@@ -265,8 +284,23 @@ const char* cublasLtGetStatusString(cublasStatus_t status) {
 cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* layout, cudaDataType type, std::uint64_t rows,
                                           std::uint64_t columns, std::int64_t leading) {
   *layout = new cublasLtMatrixLayoutOpaque_t{};
-  put(**layout, Operand{type, static_cast<std::int64_t>(rows), static_cast<std::int64_t>(columns), leading});
+  put(**layout, Operand{type, 1, static_cast<std::int64_t>(rows), static_cast<std::int64_t>(columns), leading, 0});
   return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout,
+                                                cublasLtMatrixLayoutAttribute_t attribute, const void* value,
+                                                std::size_t bytes) {
+  auto ours = get<Operand>(*layout);
+  cublasStatus_t status = CUBLAS_STATUS_INVALID_VALUE;
+  if (attribute == CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT) {
+    status = take(ours.batch, value, bytes);
+  } else if (attribute == CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET) {
+    status = take(ours.stride, value, bytes);
+  } else {
+    return refuse("an attribute of a matrix that is not emulated");
+  }
+  put(*layout, ours);
+  return status;
 }
 cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout) { return destroy(layout); }
 
@@ -417,7 +451,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t operation, 
        {std::pair<const void*, const Operand*>{a, &product.a}, {b, &product.b}, {c, &product.c}, {d, &product.d}}) {
     if (memory == c && run.beta == 0) continue;
     if (!device_may_use(memory, product.bytes(*operand))) return invalid("a matrix is not in device memory");
-    if (alignment_of(memory) < std::max(least, size_of(*number(operand->type)))) {
+    const void* second = operand->batch > 1 ? Run::matrix(memory, *operand, 1) : memory;
+    if (std::min(alignment_of(memory), alignment_of(second)) < std::max(least, size_of(*number(operand->type)))) {
       return invalid("a matrix is less aligned than the preference promised");
     }
   }

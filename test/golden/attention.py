@@ -62,3 +62,29 @@ def attention():
     attend("packed", packed=True, causal=True)
     attend("packed_grouped", packed=True, key_heads=2)
     attend("wide_values", value_size=10, keys=7)
+
+
+def additive_attention():
+    def attend(name, size=5, value_size=7, queries=4, keys=6, weights=0, causal=False, masked=False):
+        case = Case(f"additive_attention{name}")
+        operands = [case.normal(3, queries, size), case.normal(3, keys, size), case.normal(3, keys, value_size)]
+        q, k, v = operands
+        allowed = seen(queries, keys, causal).expand(3, queries, keys)
+        if masked:
+            mask = case.integers(3, keys, bound=2, dtype=np.uint8)
+            mask[:, 0] = 1  # with a causal mask, each query sees a key
+            operands.append(mask)
+            allowed = allowed & (mask != 0)[:, None, :]
+        tangents = torch.tanh(q[:, :, None] + k[:, None])
+        if weights:
+            operands.append(case.normal(weights, scale=2 / np.sqrt(weights)))
+            tangents = tangents * operands[-1]
+        scores = tangents.sum(-1).masked_fill(~allowed, -torch.inf)
+        case.record(operands, [scores.softmax(-1) @ v])
+
+    attend("")
+    attend("_weighted", weights=5)
+    attend("_one_weight", weights=1)
+    attend("_wide", size=40, value_size=300, queries=3, keys=5, weights=40)
+    attend("_long", queries=5, keys=300, weights=5)
+    attend("_causal_mask", queries=6, weights=5, causal=True, masked=True)

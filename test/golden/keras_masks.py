@@ -43,13 +43,14 @@ def parts_of(weight, layer):
         base, cell = layer.name, layer
     if isinstance(cell, L.GRU) and leaf == "bias":
         return {f"{base}/bias": value[0], f"{base}/recurrent_bias": value[1]}
-    if isinstance(cell, (L.MultiHeadAttention, L.GroupQueryAttention)):
-        name = path[-2]
+    attends = isinstance(cell, (L.MultiHeadAttention, L.GroupQueryAttention))
+    if attends or type(cell).__name__.startswith("Transformer"):
         if leaf == "bias":
-            return {f"{base}/{name}/bias": value.reshape(-1)}
-        return {f"{base}/{name}/kernel": value.reshape(-1, value.shape[-1]) if name == "attention_output"
-                else value.reshape(value.shape[0], -1)}
-    if leaf == "scale" and value.shape == ():
+            value = value.reshape(-1)
+        if value.ndim == 3:
+            value = value.reshape((-1, value.shape[-1]) if path[-2] == "attention_output" else (value.shape[0], -1))
+        return {"/".join([base, *path[1:]]): value}
+    if value.shape == ():
         value = value.reshape(1, 1)
     return {f"{base}/{leaf}": value}
 

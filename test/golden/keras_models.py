@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Makes test/golden/keras: small networks as Keras saves them, with random weights, and their predictions. Needs keras,
-tf_keras (Keras 2), h5py, torch, safetensors.
+keras-hub, tf_keras (Keras 2), h5py, torch, safetensors.
 
     KERAS_BACKEND=torch python3 test/golden/keras_models.py
 """
@@ -11,6 +11,7 @@ os.environ.setdefault("KERAS_BACKEND", "torch")
 import keras
 import numpy as np
 from keras import layers as L
+from keras_hub import layers as hub
 from safetensors.numpy import save_file
 
 folder = pathlib.Path(__file__).parent / "keras"
@@ -152,6 +153,32 @@ def masked():
     ], name="masked")
 
 
+def attention():
+    """Attention of every kind, and masks of a functional model, which Keras writes into the file as tensors."""
+    tokens = keras.Input((7,), dtype="int32", name="tokens")
+    x = L.Embedding(5, 6, mask_zero=True, name="embedding")(tokens)
+    x = L.Bidirectional(L.LSTM(3, return_sequences=True), name="both")(x)
+    y = L.Add(name="sum")([x, L.GRU(6, return_sequences=True, name="gru")(x)])
+    y = L.AdditiveAttention(name="additive")([y, x])
+    y = L.Attention(use_scale=True, score_mode="concat", name="concat")([y, x, x])
+    vector = L.GlobalAveragePooling1D(name="mean")(y)
+    z = L.EinsumDense("abc,cde->abde", (None, 2, 4), bias_axes="de", activation="tanh", name="split")(x)
+    z = L.EinsumDense("abcd,cde->abe", (None, 6), name="join")(z)
+    z = L.MultiHeadAttention(2, 3, value_dim=5, name="heads")(z, z, use_causal_mask=True)
+    z = L.GroupQueryAttention(4, 4, 2, use_gate=False, name="grouped")(query=z, value=x)
+    z = L.Dot((2, 1), normalize=True, name="product")([z, vector])
+    return keras.Model(tokens, L.Concatenate(name="all")([z, L.Dense(2, name="out")(vector)]), name="attention")
+
+
+def blocks():
+    """keras-hub's blocks of transformers."""
+    source, target = keras.Input((5, 8), name="source"), keras.Input((7, 6), name="target")
+    x = hub.TransformerEncoder(9, 2, activation="gelu", layer_norm_epsilon=1e-3, name="encoder")(source)
+    y = hub.TransformerDecoder(7, 3, normalize_first=True, name="decoder")(target, x)
+    y = hub.TransformerDecoder(7, 2, dropout=0.1, name="last")(y)
+    return keras.Model([source, target], L.Dense(2, name="out")(y), name="blocks")
+
+
 def mobilenet():
     """The first blocks of MobileNetV3-Small: hard swish and squeeze-and-excitation by scalar operations."""
     whole = keras.applications.MobileNetV3Small(weights=None, input_shape=(32, 32, 3), alpha=0.25, classes=4)
@@ -187,15 +214,24 @@ def unknown():
     return keras.Model(x, L.Rescaling(1 / 255)(y) * 2.0, name="unknown")
 
 
+def own_mask():
+    """A mask that does not follow from padding."""
+    x, mask = keras.Input((6, 4), name="x"), keras.Input((6,), dtype="bool", name="shown")
+    return keras.Model([x, mask], L.GRU(3, name="gru")(x, mask=mask), name="own_mask")
+
+
 normal = lambda *shape: rng.normal(0, 1, shape).astype(np.float32)
 save(cnn, "cnn.keras", [normal(3, 16, 12, 3)])
 save(functional, "functional.keras", [normal(3, 8, 8, 4), normal(3, 6)])
 save(sequence, "sequence.keras", [rng.integers(0, 11, (3, 7)).astype(np.int32)])
 save(legacy, "legacy.h5", [normal(3, 5, 3)])
 unknown().save(folder / "unknown.keras")
+own_mask().save(folder / "own_mask.keras")
 save(scaled, "scaled.keras", [(normal(3, 9, 7, 3) * 60 + 120).clip(0, 255)])
 save(slashes, "slashes.h5", [normal(3, 6)])
 save(stochastic, "stochastic.keras", [normal(3, 6, 5, 4)])
 save(directions, "directions.keras", [normal(3, 5, 3)])
 save(masked, "masked.keras", [rng.integers(0, 5, (4, 7)).astype(np.int32)])
 save(mobilenet, "mobilenet.keras", [normal(2, 32, 32, 3) * 60 + 120])
+save(attention, "attention.keras", [rng.integers(0, 5, (4, 7)).astype(np.int32)])
+save(blocks, "blocks.keras", [normal(3, 5, 8), normal(3, 7, 6)])

@@ -132,6 +132,23 @@ def einsum_dense():
     case.record([x, kernel], [torch.einsum("abde,cde->abc", x.unflatten(2, (4, 2)), kernel)])
 
 
+def products():
+    """Products of two activations with either operand transposed."""
+    def product(name, a, b, transpose_a=False, transpose_b=False):
+        case = Case(name)
+        left, right = case.normal(*a), case.normal(*b, scale=0.5)
+        case.record([left, right], [(left.mT if transpose_a else left) @ (right.mT if transpose_b else right)])
+
+    product("matmul", (3, 5, 7), (3, 7, 4))
+    product("matmul_scores", (2, 3, 5, 8), (2, 3, 6, 8), transpose_b=True)
+    product("matmul_sums", (2, 9, 5), (2, 9, 3), transpose_a=True)
+    product("matmul_transposed", (3, 4, 16, 2), (3, 4, 8, 16), transpose_a=True, transpose_b=True)
+    product("matmul_row", (6, 1, 33), (6, 1, 33), transpose_b=True)
+    case = Case("matmul_square")  # one tensor is both operands
+    x = case.normal(3, 5, 5)
+    case.record([x], [x @ x.mT])
+
+
 def recurrent():
     """Recurrent layers on sequences (samples, steps, features). Inputs: x, kernel, bias, recurrent kernel, and a GRU's
     recurrent bias, with the gates in Keras' order. An LSTM's gates are in the same order in PyTorch; in a GRU, PyTorch

@@ -13,10 +13,10 @@ For each case, ops.safetensors has CASE/in0..., CASE/out0..., the incoming gradi
 gradients CASE/din0... of those inputs that have one. Whole networks: make_training.py.
 """
 import cases
-from attention import attention
+from attention import additive_attention, attention
 from convolutions import convolution, pooling
 from layers import (borders, dense, einsum_dense, element_wise, embedding, gated_linear_units, parametric_relu,
-                    position_embeddings, recurrent, rotary)
+                    position_embeddings, products, recurrent, rotary)
 from losses import losses
 from metrics import metrics
 from normalisations import group_normalisation, layer_normalisation, normalisation
@@ -25,7 +25,7 @@ from randomness import randomness
 
 if __name__ == "__main__":
     for part in (element_wise, embedding, dense, convolution, pooling, normalisation, layer_normalisation, recurrent,
-                 attention, group_normalisation, parametric_relu, borders, gated_linear_units, rotary,
-                 position_embeddings, einsum_dense, randomness, losses, metrics, optimizer_steps):
+                 attention, additive_attention, group_normalisation, parametric_relu, borders, gated_linear_units, rotary,
+                 position_embeddings, einsum_dense, products, randomness, losses, metrics, optimizer_steps):
         part()
     cases.save()

@@ -43,6 +43,12 @@ constexpr const char* llama =
     "{preset: llama, with: {vocabulary: 257, layers: 4, heads: 8, key_heads: 4, head_size: 8, width: 32, mlp: 96, "
     "query_key_norm: 1e-6}}";
 
+constexpr const char* decoder =
+    "{layers: [{token_and_position_embedding: {vocabulary_size: 257, sequence_length: 26, embedding_dim: 32}}, "
+    "{repeat: "
+    "{times: 4, layers: [{transformer_decoder: {intermediate_dim: 128, num_heads: 4, activation: gelu, dropout: 0.1, "
+    "normalize_first: true}}]}}, layer_normalization, {dense: 257}]}";
+
 // Random images whose class is the quadrant with the brightest pixels, and a small vision transformer for them.
 std::string vision_config(const Folder& folder) {
   std::mt19937 random(5);
@@ -115,7 +121,7 @@ std::vector<double> check_strategies(const Folder& folder, const std::string& co
 }  // namespace
 
 TEST_CASE("every strategy trains a transformer as one rank does") {
-  const char* model = GENERATE(gpt, llama);
+  const char* model = GENERATE(gpt, llama, decoder);
   CAPTURE(model);
   const Folder folder;
   const std::vector<double> losses = check_strategies(folder, config_of(folder, model));

@@ -15,6 +15,8 @@
 
 namespace trainctl {
 
+inline constexpr double max_heads = 65'535;  // of CUDA's grids
+
 // The numbers and sizes of heads.
 struct HeadSizes {
   std::int64_t heads, key_heads;       // of queries; of keys and values

@@ -1,19 +1,10 @@
-// multi_head_attention and group_query_attention: scaled dot-product attention of several heads.
-#include "core/layers/attention/attention_layer.h"
+// The keys of multi_head_attention, and group_query_attention: scaled dot-product attention of several heads.
+#include "core/layers/attention/multi_head_attention.h"
+
 #include "core/layers/table.h"
 
 namespace trainctl {
 namespace {
-
-struct MultiHeadAttentionOptions final : AttentionLayer {
-  std::int64_t num_heads = 0;
-  std::int64_t key_dim = 0;
-  Auto<std::int64_t> value_dim;
-
-  Feature expand(Layer& layer, const std::vector<Feature>& inputs) const override {
-    return attend(layer, inputs, {num_heads, num_heads, key_dim, value_dim.or_else(key_dim)});
-  }
-};
 
 struct GroupQueryAttentionOptions final : AttentionLayer {
   std::int64_t head_dim = 0;
@@ -25,11 +16,9 @@ struct GroupQueryAttentionOptions final : AttentionLayer {
   }
 };
 
-constexpr double max_heads = 65'535;  // of CUDA's grids
-
 }  // namespace
 
-Section multi_head_attention() {
+Keys<MultiHeadAttentionOptions> MultiHeadAttentionOptions::keys() {
   using O = MultiHeadAttentionOptions;
   return attention_keys<O>(
       named_layer_keys<O>(

@@ -182,7 +182,8 @@ Feature Expansion::expand_layer(const LayerOptions& layer_options, Layer& layer,
                                  "batch_normalization",
                                  "multi_head_attention",
                                  "group_query_attention",
-                                 "attention"};
+                                 "attention",
+                                 "additive_attention"};
   if (steps_ > 1 && std::ranges::find(by_sample, layer.kind_) != by_sample.end()) {
     return layer.error("it cannot be inside time_distributed: put it before or after it", inputs[0]);
   }

@@ -1,12 +1,12 @@
-// The layers dropout and spatial_dropout, which set values, channels or samples to zero at random, only in training.
-#include "core/graph/ops/elementwise/dropout.h"
+// Expands dropout and spatial_dropout, which set values, channels or samples to zero at random, only in training.
+#include "core/layers/regularization/dropout.h"
 
 #include <algorithm>
 #include <optional>
 
 #include "core/base/format.h"
 #include "core/base/random.h"
-#include "core/layers/layer.h"
+#include "core/graph/ops/elementwise/dropout.h"
 #include "core/layers/table.h"
 
 namespace trainctl {
@@ -34,26 +34,6 @@ std::optional<DropoutUnit> unit_of(std::vector<std::int64_t> mask, const Shape& 
   return {};
 }
 
-struct DropoutOptions final : ChainedLayer {
-  double rate = 0;
-  std::vector<std::int64_t> noise_shape;
-
-  MaskUse mask_use() const override { return MaskUse::keeps; }
-
-  Feature expand(Layer& layer, const std::vector<Feature>& inputs) const override {
-    const Shape x = layer.shape(inputs[0]);
-    const auto unit = noise_shape.empty() ? DropoutUnit::element : unit_of(noise_shape, x);
-    if (!unit) {
-      return layer.error(
-          format("noise_shape for input {} needs a size for each of its {} dimensions: -1 for all to drop single "
-                 "values, 1 for all but the last to drop whole channels, or 1 for all to drop whole samples",
-                 to_string(x), x.rank()),
-          inputs[0]);
-    }
-    return drop(layer, inputs[0], rate, *unit);
-  }
-};
-
 struct SpatialDropoutOptions final : ChainedLayer {
   double rate = 0;
 
@@ -66,7 +46,7 @@ struct SpatialDropoutOptions final : ChainedLayer {
 
 }  // namespace
 
-Section dropout() {
+Keys<DropoutOptions> DropoutOptions::keys() {
   return layer_keys<DropoutOptions>("dropout", "In training, sets values to zero at random and scales up the others.")
       .required("rate", &DropoutOptions::rate, "Share of values that become zero.", from_zero_to_below(1))
       .key("noise_shape", &DropoutOptions::noise_shape,
@@ -75,6 +55,19 @@ Section dropout() {
            "block), [1, 1, -1] whole channels.",
            at_least(-1))
       .shorthand("rate");
+}
+
+Feature DropoutOptions::expand(Layer& layer, const std::vector<Feature>& inputs) const {
+  const Shape x = layer.shape(inputs[0]);
+  const auto unit = noise_shape.empty() ? DropoutUnit::element : unit_of(noise_shape, x);
+  if (!unit) {
+    return layer.error(
+        format("noise_shape for input {} needs a size for each of its {} dimensions: -1 for all to drop single "
+               "values, 1 for all but the last to drop whole channels, or 1 for all to drop whole samples",
+               to_string(x), x.rank()),
+        inputs[0]);
+  }
+  return drop(layer, inputs[0], rate, *unit);
 }
 
 Section spatial_dropout() {

@@ -1,9 +1,14 @@
 // Translates LSTM, GRU and RNN. ONNX's operators include the product of the input with the kernel, so the Dense op
 // before the recurrent op is not translated. In ONNX, steps are the first dimension of sequences, and weights have a
 // dimension for the direction, gates in another order, and outputs before inputs.
+//
+// ONNX's operators compute a number of first steps of each sample, but leave out no steps between others. With a
+// padding mask, the steps that count are therefore moved to the beginning, and each step gets the output of the last
+// one of them that is not after it.
 #include "core/graph/ops/recurrent.h"
 
 #include <limits>
+#include <optional>
 
 #include "core/base/error.h"
 #include "core/graph/ops/dense.h"
@@ -45,15 +50,57 @@ std::string with_batch_and_steps_swapped(const OnnxOp& op, const std::string& x)
   return op.node("Transpose", {x}, {{"perm", std::vector<std::int64_t>{1, 0, 2}}});
 }
 
+// The steps of sequences that a padding mask shows.
+class ShownSteps {
+ public:
+  // `mask` is uint8 [batch, steps], in the order in which the steps are computed.
+  ShownSteps(const OnnxOp& op, const std::string& mask, std::int64_t steps) : op_(op) {
+    const std::string shown = op.node("Cast", {mask}, {{"to", onnx_int64}});
+    so_far_ = op.node("CumSum", {shown, op.integer(1)});
+    count_ = op.node("ReduceSum", {shown, op.integers({1})}, {{"keepdims", 0}});
+    last_ = op.node("Sub", {so_far_, op.integer(1)});
+    // The hidden steps follow the shown ones.
+    std::vector<std::int64_t> numbers;
+    for (std::int64_t t = 0; t < steps; ++t) numbers.push_back(t);
+    const std::string hidden_before = op.node("Sub", {op.integers(numbers), so_far_});
+    const std::string after_shown = op.node("Add", {op.node("Unsqueeze", {count_, op.integers({1})}), hidden_before});
+    place_ = op.node("Where", {op.node("Cast", {mask}, {{"to", onnx_bool}}), last_, after_shown});
+  }
+
+  std::string count() const { return op_.node("Cast", {count_}, {{"to", onnx_int32}}); }
+  // The steps of x [batch, steps, values], the shown ones first.
+  std::string first(const std::string& x) const {
+    return op_.node("ScatterElements", {x, of_values(place_, x), x}, {{"axis", 1}});
+  }
+  // For each step the output y [batch, steps, units] of the last shown step that is not after it; 0 if there is none.
+  std::string spread(const std::string& y) const {
+    const std::string last = of_values(op_.node("Max", {last_, op_.integer(0)}), y);
+    return where_any(so_far_, op_.node("GatherElements", {y, last}, {{"axis", 1}}));
+  }
+  // The last output y [batch, units]; 0 if no step is shown.
+  std::string last(const std::string& y) const { return where_any(count_, y); }
+
+ private:
+  static constexpr std::int64_t onnx_int32 = 6, onnx_int64 = 7, onnx_bool = 9;  // TensorProto.DataType
+
+  // Numbers of steps [batch, steps] for each value of x.
+  std::string of_values(const std::string& steps, const std::string& x) const {
+    return op_.node("Expand", {op_.node("Unsqueeze", {steps, op_.integers({-1})}), op_.node("Shape", {x})});
+  }
+  std::string where_any(const std::string& count, const std::string& y) const {
+    const std::string any = op_.node("Greater", {count, op_.integer(0)});
+    return op_.node("Where", {op_.node("Unsqueeze", {any, op_.integers({-1})}), y, op_.number(0)});
+  }
+
+  const OnnxOp& op_;
+  std::string so_far_, count_;  // shown steps up to each step [batch, steps], and of all steps [batch]
+  std::string last_, place_;    // of each step, the number of the last shown step, and its place after the move
+};
+
 }  // namespace
 
 void recurrent(const OnnxOp& op) {
   const RecurrentAttributes& a = op.as<Recurrent>().a;
-  if (a.masked) {
-    throw Error(ErrorKind::config, op.name("recurrent") +
-                                       ": ONNX has no recurrent layer that leaves out the steps of a "
-                                       "padding mask");
-  }
   const OnnxOp product = op.producer(0);
   require(product.is<Dense>(), "a recurrent op does not follow the product of its input with the kernel");
   const std::vector<std::int64_t> gates = gate_order(a.cell);
@@ -62,6 +109,12 @@ void recurrent(const OnnxOp& op) {
 
   std::string x = product.value(0);
   if (a.backwards) x = reversed_steps(op, x);
+  std::optional<ShownSteps> shown;
+  if (a.masked) {
+    const std::string mask = op.value(op.inputs() - 1);
+    shown.emplace(op, a.backwards ? reversed_steps(op, mask) : mask, op.input_type(0).shape[1]);
+    x = shown->first(x);
+  }
   std::vector<std::string> operands{with_batch_and_steps_swapped(op, x)};
   operands.push_back(op.weights_value(kernel.name, {1, columns, kernel.shape[0]}, gates_first(kernel, gates)));
   operands.push_back(
@@ -73,9 +126,13 @@ void recurrent(const OnnxOp& op) {
       biases.insert(biases.end(), ordered.begin(), ordered.end());
     };
     append(product.weights(2));
-    if (op.inputs() > 2) append(op.weights(2));
+    if (op.inputs() > (a.masked ? 3 : 2)) append(op.weights(2));
     biases.resize(static_cast<std::size_t>(2 * columns));
     operands.push_back(op.weights_value(product.weights(2).name, {1, 2 * columns}, biases));
+  }
+  if (shown) {
+    operands.resize(4);  // without a bias, its place is empty
+    operands.push_back(shown->count());
   }
   const bool gru = a.cell == RecurrentCell::gru;
   std::vector<OnnxAttribute> attributes{{"hidden_size", units}};
@@ -85,6 +142,7 @@ void recurrent(const OnnxOp& op) {
   const std::string states = op.node(kind, operands, attributes, a.sequences ? 0 : 1);
   std::string y = op.node("Squeeze", {states, op.integers({a.sequences ? 1 : 0})});
   if (a.sequences) y = with_batch_and_steps_swapped(op, y);
+  if (shown) y = a.sequences ? shown->spread(y) : shown->last(y);
   op.set_output(a.sequences && a.reversed ? reversed_steps(op, y) : y);
 }
 

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "core/graph/ops/attention.h"
+#include "core/graph/ops/additive_attention.h"
 #include "core/graph/ops/elementwise/bias.h"
 #include "core/graph/ops/elementwise/combine.h"
 #include "core/graph/ops/elementwise/dropout.h"
@@ -17,6 +17,7 @@
 #include "core/graph/ops/images/upsample2d.h"
 #include "core/graph/ops/losses/losses.h"
 #include "core/graph/ops/masks.h"
+#include "core/graph/ops/matmul.h"
 #include "core/graph/ops/metrics/metrics.h"
 #include "core/graph/ops/normalization/batch_norm_pool.h"
 #include "core/graph/ops/normalization/group_norm.h"
@@ -169,6 +170,13 @@ void add_dense(Cases& cases, DType dtype) {
   cases.push_back({"dense_grad_input of sequences", {dsequence, kernel}, always_a<DenseGradInput>(), 6});
   cases.push_back(
       {"dense_grad_weights of sequences", {sequence, dsequence}, always_a<DenseGradWeights>(true, true), 6});
+}
+
+void add_products(Cases& cases, DType dtype) {
+  const CaseInput rows{{{2, 4, 6, 8}, dtype}}, columns{{{2, 4, 8, 6}, dtype}}, wide{{{4, 2, 8}, dtype}};
+  cases.push_back({"matmul", {rows, columns}, always_a<Matmul>(false, false), 8});
+  cases.push_back({"matmul of transposed operands", {columns, rows}, always_a<Matmul>(true, true), 8});
+  cases.push_back({"matmul of two dimensions", {wide, wide}, always_a<Matmul>(false, true), 7});
 }
 
 void add_embeddings(Cases& cases, DType dtype) {
@@ -370,6 +378,25 @@ void add_attention(Cases& cases, DType dtype) {
       {"attention_grad with masks", {q, q, sums, q, kv, kv, mask, numbers}, always_a<AttentionGrad>(limited), 4});
 }
 
+void add_additive_attention(Cases& cases, DType dtype) {
+  const CaseInput q{{{4, 3, 8}, dtype}}, v{{{4, 3, 6}, dtype}}, sums{{{4, 3}, floats}, 1}, weights{{{8}, floats}};
+  const CaseInput mask{{{4, 3}, DType::uint8}, 0, 2};
+  const AttentionAttributes plain{.head_size = 8, .value_size = 6};
+  AttentionAttributes masked = plain;
+  masked.causal = masked.mask = true;
+  cases.push_back({"additive_attention", {q, q, v}, always_a<AdditiveAttention>(plain, false), 2});
+  cases.push_back(
+      {"additive_attention with a mask", {q, q, v, mask, weights}, always_a<AdditiveAttention>(masked, true), 2});
+  cases.push_back(
+      {"additive_attention_grad", {v, sums, q, q, v}, always_a<AdditiveAttentionGrad>(plain, false, false), 3});
+  for (const bool add : {false, true}) {
+    cases.push_back({"additive_attention_grad with a mask",
+                     {v, sums, q, q, v, mask, weights},
+                     always_a<AdditiveAttentionGrad>(masked, true, add),
+                     3});
+  }
+}
+
 void add_synchronized_normalisation(Cases& cases, DType dtype) {
   const CaseInput x{{{4, 2, 4, 16}, dtype}}, channel{{{16}, floats}}, variance{{{16}, floats}, 0.5};
   const CaseInput bits{{{4, 2, 4, 2}, DType::uint8}, 0, 256}, numbers{{{4}, DType::int64}, 0, 1000};
@@ -501,6 +528,7 @@ Cases placement_cases(DType dtype) {
   add_combinations(cases, dtype);
   add_shaping(cases, dtype);
   add_dense(cases, dtype);
+  add_products(cases, dtype);
   add_embeddings(cases, dtype);
   add_positions(cases, dtype);
   add_masks(cases, dtype);
@@ -509,6 +537,7 @@ Cases placement_cases(DType dtype) {
   add_normalisation(cases, dtype);
   add_recurrent(cases, dtype);
   add_attention(cases, dtype);
+  add_additive_attention(cases, dtype);
   add_synchronized_normalisation(cases, dtype);
   add_sums(cases, dtype);
   add_update(cases);

@@ -96,6 +96,25 @@ TEST_CASE("reshape and permute have the right shapes") {
   CHECK(kinds(build(after_one("permute: {dims: [1, 2, 3]}"), {5, 6, 3})) == Kinds{"conv2d"});
 }
 
+TEST_CASE("dot has the other dimensions of both inputs, and sums without copies where it can") {
+  const auto dot = [](const std::string& options) {
+    return build(
+        "layers:\n  - dense: {name: a, units: 4}\n  - permute: {name: b, from: input, dims: [2, 1]}\n  - dot: "
+        "{from: [a, b], " +
+            options + "}",
+        {6, 5});
+  };
+  CHECK(dot("axes: [1, 2]").layers.back().output == Shape{4, 5});
+  CHECK(kinds(dot("axes: [1, 2]")) == Kinds{"dense", "permute", "matmul", "reshape"});
+  CHECK(dot("axes: [1, -1], normalize: true").layers.back().output == Shape{4, 5});
+  const BuiltModel four =
+      build("layers: [{conv2d: {name: a, filters: 4, kernel_size: 1}}, {dot: {from: [a, input], axes: 2}}]", {5, 6, 3});
+  CHECK(four.layers.back().output == Shape{5, 4, 5, 3});
+  CHECK(kinds(four) == Kinds{"conv2d", "permute", "reshape", "permute", "reshape", "matmul", "reshape"});
+  const BuiltModel one = build("layers: [{dense: {name: a, units: 3}}, {dot: {from: [a, input], axes: 1}}]", {3});
+  CHECK(one.layers.back().output == Shape{1});
+}
+
 TEST_CASE("noise and spatial dropout are ops in training only") {
   for (const char* layer : {"gaussian_noise: 0.5", "spatial_dropout: 0.25"}) {
     CAPTURE(layer);
@@ -113,6 +132,11 @@ TEST_CASE("outputs that cannot be combined or reshaped lead to one error each") 
   CHECK(contains(problem("multiply: {from: [a, input]}"), "5x6x4 of 'a' and 5x6x3 of 'input'"));
   CHECK(contains(problem("subtract: {from: [a, b, a]}"), "a difference needs two"));
   CHECK(contains(problem("maximum: {from: [a]}"), "at least two are needed"));
+  CHECK(contains(problem("dot: {from: [a, b, a], axes: 1}"), "from names 3 layers, but dot needs two"));
+  CHECK(contains(problem("dot: {from: [a, b], axes: [1, 1, 1]}"), "axes has 3 numbers"));
+  CHECK(contains(problem("dot: {from: [a, b], axes: [4, 1]}"), "a sample of 5x6x4 has no dimension 4"));
+  CHECK(contains(problem("dot: {from: [a, b], axes: 0}"), "a sample of 5x6x4 has no dimension 0"));
+  CHECK(contains(problem("dot: {from: [a, b], axes: [1, 2]}"), "dimension 1 of 5x6x4 and dimension 2 of 5x6x4"));
   CHECK(contains(problem("reshape: {target_shape: [7, -1]}"), "5x6x4 has 120 values, which 7x-1 cannot hold"));
   CHECK(contains(problem("reshape: {target_shape: [-1, -1]}"), "more than one dimension of size -1"));
   CHECK(contains(problem("reshape: {target_shape: [0, 3]}"), "size 0"));

@@ -1,7 +1,7 @@
 // Tests attention layers: shapes, parameters, the ops that they expand into, presets of transformers, and errors.
 #include <algorithm>
 
-#include "core/graph/ops/attention.h"
+#include "core/graph/ops/additive_attention.h"
 #include "core/graph/ops/rotary.h"
 #include "test/catch.h"
 #include "test/core/layers/build.h"
@@ -77,6 +77,53 @@ TEST_CASE("attention reads query, value and key from other layers") {
   CHECK(shape(model, "a/value/kernel") == Shape{6, 8});
   CHECK(shape(model, "a/key/kernel") == Shape{8, 8});
   CHECK(model.layers.back().output == Shape{7, 9});
+}
+
+TEST_CASE("blocks of transformers have the parameters of keras-hub's layers") {
+  const BuiltModel encoder = build(
+      "layers: [{transformer_encoder: {name: e, intermediate_dim: 7, num_heads: 3, dropout: 0.1, normalize_first: "
+      "true}}, {dense: 2}]",
+      {5, 12});
+  // As keras-hub counts them, with the dense layer.
+  CHECK(parameters(encoder) == 4 * (12 * 12 + 12) + 2 * 24 + 12 * 7 + 7 + 7 * 12 + 12 + 12 * 2 + 2);
+  CHECK(shape(encoder, "e/self_attention_layer/query/kernel") == Shape{12, 12});
+  CHECK(shape(encoder, "e/self_attention_layer_norm/gamma") == Shape{12});
+  CHECK(shape(encoder, "e/feedforward_output_dense/kernel") == Shape{7, 12});
+  CHECK(encoder.blocks == std::set<std::string>{"e"});
+  CHECK_FALSE(op(encoder, "attention").as<Attention>().a.causal);
+  CHECK(op(encoder, "attention").as<Attention>().a.dropout.rate == 0.1f);
+  const BuiltModel decoder = build(
+      "layers: [{dense: {name: y, units: 8}}, {transformer_decoder: {name: d, from: [input, y], intermediate_dim: 7, "
+      "num_heads: 3}}]",
+      {5, 12});
+  CHECK(shape(decoder, "d/self_attention/query/kernel") == Shape{12, 12});
+  CHECK(shape(decoder, "d/cross_attention/value/kernel") == Shape{8, 12});
+  CHECK(shape(decoder, "d/cross_attention_layer_norm/beta") == Shape{12});
+  CHECK(op(decoder, "attention").as<Attention>().a.causal);
+  CHECK(decoder.layers.back().output == Shape{5, 12});
+  const auto problem = [](const std::string& layer, Shape sample) {
+    return errors("layers:\n  - dense: {name: y, units: 8}\n  - " + layer, std::move(sample));
+  };
+  CHECK(problem("transformer_encoder: {name: e, intermediate_dim: 7, num_heads: 9}", {5, 12}) ==
+        "m.yaml:3:5: transformer_encoder 'e': vectors of length 8 cannot be divided among 9 heads (from 'y' at 2:5)");
+  CHECK(problem("transformer_decoder: {from: [y, input, y], intermediate_dim: 7, num_heads: 2}", {5, 12})
+            .find("from names 3 layers, but a decoder reads one sequence") != std::string::npos);
+  CHECK(problem("transformer_encoder: {intermediate_dim: 7, num_heads: 2}", {12})
+            .find("is not a sequence (steps, channels)") != std::string::npos);
+}
+
+TEST_CASE("additive attention has Keras' parameters") {
+  const auto attention = [](const std::string& layer) {
+    return build("layers: [{dense: {name: y, units: 5}}, {" + layer + "}]", {7, 5});
+  };
+  const BuiltModel additive = attention("additive_attention: {name: a, from: [y, input]}");
+  CHECK(shape(additive, "a/scale") == Shape{5});
+  CHECK(op(additive, "additive_attention").inputs.size() == 4);
+  const BuiltModel plain = attention("additive_attention: {from: [y, input], use_scale: false, use_causal_mask: true}");
+  CHECK(parameters(plain) == 5 * 5 + 5);
+  CHECK(op(plain, "additive_attention").as<AdditiveAttention>().a.causal);
+  const BuiltModel concat = attention("attention: {name: a, from: [y, input], score_mode: concat}");
+  CHECK(shape(concat, "a/concat_score_weight") == Shape{1, 1});
 }
 
 TEST_CASE("documents restrict attention and restart rotary positions") {

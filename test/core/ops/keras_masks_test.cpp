@@ -1,5 +1,6 @@
-// Compares losses, metrics and gradients of networks with padding masks with Keras' values
-// (test/golden/keras_masks.py), and those of the preset bert with PyTorch's (test/golden/bert.py).
+// Compares losses, metrics and gradients of networks with padding masks, and of the layers of transformers, with the
+// values of Keras and keras-hub (test/golden/keras_masks.py, keras_attention.py), and those of the preset bert with
+// PyTorch's (test/golden/bert.py).
 #include <cstring>
 #include <utility>
 
@@ -82,6 +83,61 @@ std::vector<KerasCase> cases() {
   };
 }
 
+std::vector<KerasCase> product_cases() {
+  const std::string d = "{dense: {name: d, units: 3}}";
+  const auto dot = [&](const std::string& options, const std::string& then = "") {
+    return "{dense: {name: a, units: 4}}, {dense: {name: b, from: input, units: 4, activation: tanh}}, {dot: {from: "
+           "[a, "
+           "b], " +
+           options + "}}, " + then + d;
+  };
+  return {
+      {"dot", dot("axes: [2, 2]")},
+      {"dot_first", dot("axes: 1", "flatten, ")},
+      {"dot_normalized", dot("axes: [2, -1], normalize: true")},
+      {"dot_first_normalized", dot("axes: [1, 1], normalize: true", "flatten, ")},
+      {"dot_four",
+       "{dense: {name: a, units: 6}}, {reshape: {name: r, target_shape: [6, 2, 3]}}, {dense: {name: b, from: input, "
+       "units: 2}}, {dot: {from: [r, b], axes: 2}}, {reshape: {target_shape: [6, 18]}}, " +
+           d},
+      {"dot_vectors",
+       "global_average_pooling1d, {dense: {name: a, units: 4}}, {dense: {name: b, from: input, units: 4}}, {dot: "
+       "{from: [b, a], axes: [2, 1]}}, {reshape: {target_shape: [6, 1]}}, " +
+           d},
+  };
+}
+
+std::vector<KerasCase> additive_cases() {
+  const std::string e = embedded, d = "{dense: {name: d, units: 3}}", y = ", {dense: {name: y, units: 5}}, ";
+  return {
+      {"additive", e + y + "{additive_attention: {name: a, from: [y, e]}}, " + d},
+      {"additive_causal",
+       "masking, {dense: {name: q, from: input, units: 4}}, {dense: {name: v, from: masking, units: 3}}, {dense: "
+       "{name: k, from: masking, units: 4}}, {additive_attention: {name: a, from: [q, v, k], use_causal_mask: true, "
+       "use_scale: false}}, " +
+           d},
+      {"concat", e + y + "{attention: {name: a, from: [y, e], use_scale: true, score_mode: concat}}, " + d},
+      {"concat_plain",
+       "{dense: {name: v, units: 4}}, {dense: {name: k, from: input, units: 5}}, {attention: {name: a, from: [input, "
+       "v, k], score_mode: concat}}, " +
+           d},
+  };
+}
+
+std::vector<KerasCase> block_cases() {
+  const std::string w = wide, d = "{dense: {name: d, units: 3}}";
+  const auto block = [&](const std::string& options) { return w + ", {" + options + "}}, " + d; };
+  return {
+      {"encoder", block("transformer_encoder: {name: b, intermediate_dim: 8, num_heads: 2")},
+      {"encoder_first", block("transformer_encoder: {name: b, intermediate_dim: 8, num_heads: 3, activation: gelu, "
+                              "layer_norm_epsilon: 1e-3, normalize_first: true")},
+      {"decoder", block("transformer_decoder: {name: b, intermediate_dim: 8, num_heads: 2, normalize_first: true")},
+      {"decoder_cross",
+       block("dense: {name: y, units: 4}}, {transformer_decoder: {name: b, from: [e, y], intermediate_dim: 8, "
+             "num_heads: 2, activation: silu")},
+  };
+}
+
 // A batch of a golden case, which owns its numbers.
 struct GoldenBatch {
   std::vector<float> values, weights;
@@ -158,6 +214,17 @@ TEST_CASE("networks with padding masks have Keras' losses, metrics and gradients
   for (const KerasCase& which : cases()) {
     for (const int micro_batches : {1, 2}) {
       check_case(golden, {which.name, "layers: [" + which.model + "]", which.loss}, micro_batches);
+    }
+  }
+}
+
+TEST_CASE("products and the blocks of transformers have Keras' losses, metrics and gradients") {
+  const Golden golden("keras_attention.safetensors");
+  for (const auto& cases : {product_cases(), additive_cases(), block_cases()}) {
+    for (const KerasCase& which : cases) {
+      for (const int micro_batches : {1, 2}) {
+        check_case(golden, {which.name, "layers: [" + which.model + "]", which.loss}, micro_batches);
+      }
     }
   }
 }

@@ -17,6 +17,7 @@
 #include "core/graph/ops/images/padding.h"
 #include "core/graph/ops/images/pool2d.h"
 #include "core/graph/ops/images/upsample2d.h"
+#include "core/graph/ops/matmul.h"
 #include "core/graph/ops/normalization/batch_norm.h"
 #include "core/graph/ops/normalization/group_norm.h"
 #include "core/graph/ops/normalization/layer_norm.h"
@@ -176,6 +177,14 @@ void add_dense(std::vector<OpCase>& cases) {
                      return Ids{append(graph, std::make_shared<Dense>(), {x, ids[1], ids[2]}, "product")};
                    }});
   cases.push_back(one("einsum_dense_transposed", "xp", std::make_shared<DenseGradInput>()));
+  cases.push_back(one("matmul", "xx", std::make_shared<Matmul>(false, false)));
+  cases.push_back(one("matmul_scores", "xx", std::make_shared<Matmul>(false, true)));
+  cases.push_back(one("matmul_sums", "xx", std::make_shared<Matmul>(true, false)));
+  cases.push_back(one("matmul_transposed", "xx", std::make_shared<Matmul>(true, true)));
+  cases.push_back(one("matmul_row", "xx", std::make_shared<Matmul>(false, true)));
+  cases.push_back({"matmul_square", "x", [](Graph& graph, const Ids& ids) {
+                     return Ids{append(graph, std::make_shared<Matmul>(false, true), {ids[0], ids[0]}, "square")};
+                   }});
   for (ActivationKind kind : after_dense) {
     const std::string name = "dense_" + std::string(name_of(kind));
     cases.push_back(one(name, "xpp", std::make_shared<Dense>(), kind));

@@ -77,6 +77,21 @@ layers:
   check_gradients(images, 4e-3f, {{6, 5, 2}, {6, 5}, false});
 }
 
+TEST_CASE("gradients of additive attention, products and decoders with dropout are the slopes of the loss") {
+  const std::string start = R"(
+layers:
+  - dense: {name: a, units: 6}
+  - dense: {name: b, from: input, units: 6, activation: tanh}
+)";
+  const std::string end = "  - dense: {units: 3, activation: softmax}\n";
+  for (const char* layer :
+       {"additive_attention: {from: [a, b], dropout: 0.5}",
+        "transformer_decoder: {from: [a, b], intermediate_dim: 5, num_heads: 2, activation: tanh, dropout: 0.25}",
+        "dot: {from: [a, b], axes: 2, normalize: true}"}) {
+    check_gradients(start + "  - " + layer + "\n" + end, 4e-3f, {{7, 5}, {7}, false});
+  }
+}
+
 TEST_CASE("gradients of an embedding are the slopes of the loss") {
   const char* network =
       "layers: [{embedding: {input_dim: 5, output_dim: 4}}, {dense: {units: 7, activation: tanh}}, "

@@ -35,8 +35,9 @@ std::string errors_of(const std::string& path) {
 }  // namespace
 
 TEST_CASE("imported networks have Keras' outputs") {
-  for (const char* file : {"cnn.keras", "functional.keras", "sequence.keras", "legacy.h5", "scaled.keras", "slashes.h5",
-                           "stochastic.keras", "directions.keras", "mobilenet.keras", "masked.keras"}) {
+  for (const char* file :
+       {"cnn.keras", "functional.keras", "sequence.keras", "legacy.h5", "scaled.keras", "slashes.h5",
+        "stochastic.keras", "directions.keras", "mobilenet.keras", "masked.keras", "attention.keras", "blocks.keras"}) {
     CAPTURE(file);
     CHECK(difference(file) < 1e-4);
   }
@@ -64,6 +65,21 @@ TEST_CASE("an imported config sets what differs from the defaults, and names lay
   const ImportedNetwork sequence = import_keras(keras_golden + "sequence.keras", "s.safetensors");
   check_contains(sequence.config, "loss: sparse_categorical_crossentropy");
   check_contains(sequence.config, "optimizer: {name: adam, learning_rate: 0.003, epsilon_hat: true}");
+}
+
+TEST_CASE("attention is imported with its inputs, and masks only if they follow from padding") {
+  const ImportedNetwork attention = import_keras(keras_golden + "attention.keras", "a.safetensors");
+  for (const char* line : {"mask_zero: true", "- {additive_attention: {name: additive, from: [sum, both]}}",
+                           "from: [additive, both, both]", "use_causal_mask: true", "from: [heads, both]",
+                           "- {dot: {name: product, from: [grouped, mean], axes: [2, 1], normalize: true}}"}) {
+    check_contains(attention.config, line);
+  }
+  REQUIRE(attention.notes.size() == 1);
+  check_contains(attention.notes[0], "Padding masks go on after layers of attention");
+  const ImportedNetwork blocks = import_keras(keras_golden + "blocks.keras", "b.safetensors");
+  check_contains(blocks.config, "activation: gelu\n        layer_norm_epsilon: 0.001\n");
+  check_contains(blocks.config, "from: [target, encoder]");
+  check_contains(errors_of(keras_golden + "own_mask.keras"), "GRU 'gru': its call argument mask has no counterpart");
 }
 
 TEST_CASE("names that a config does not allow are replaced by unique ones") {

@@ -97,6 +97,8 @@ def compare(folder, name, x, *options, inputs=None):
 def check_branches(folder, name, model, shape, tokens=0):
     widths = layer_widths(folder, model, shape, tokens > 0)
     x = random.integers(0, tokens, (8, *shape)) if tokens else random.normal(0, 2, (8, *shape)).astype(np.float32)
+    if tokens:
+        x[:2, [0, 3]] = 0  # padding before and between other tokens
     train(folder, {"layers": model}, x, random.normal(size=(8, widths["all"])).astype(np.float32))
     compare(folder, name, x[:SAMPLES], inputs=x[:SAMPLES].astype(np.int32) if tokens else None)
 

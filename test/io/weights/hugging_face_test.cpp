@@ -293,6 +293,19 @@ TEST_CASE("keys of config.json that the preset cannot express are refused by nam
                  "'layer_types' does not have the same kind of attention for every layer"));
 }
 
+TEST_CASE("the dropout of attention is read and written") {
+  for (const auto& [name, key] : {std::pair{"llama", "attention_dropout"},
+                                  {"qwen3", "attention_dropout"},
+                                  {"vit", "attention_probs_dropout_prob"}}) {
+    CAPTURE(name);
+    const Copy copy(name);
+    copy.set(key, 0.25);
+    CHECK(difference(copy.path, name) < 1e-5);
+    const PretrainedNetwork network(model_yaml(copy.path), sample_of(name));
+    CHECK((*describe_for_hugging_face(network.model, {input_of(name)}).config)[key] == 0.25);
+  }
+}
+
 TEST_CASE("config.json of earlier versions of transformers are read alike") {
   const Copy copy("llama");
   Json config = copy.config(), rope = config["rope_parameters"];

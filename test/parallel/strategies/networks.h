@@ -82,6 +82,19 @@ inline constexpr const char* transformer = R"(layers:
         - group_query_attention: {name: attention, num_query_heads: 8, num_key_value_heads: 4, head_dim: 4}
   - dense: {units: 11, activation: softmax}
 )";
+// An encoder and a decoder with padding masks and dropout, additive attention, and products whose sums the ranks split.
+inline constexpr const char* encoder_decoder = R"(layers:
+  - embedding: {name: tokens, input_dim: 11, output_dim: 16, mask_zero: true}
+  - transformer_encoder: {name: encoder, intermediate_dim: 32, num_heads: 4, dropout: 0.1}
+  - dense: {name: other, from: tokens, units: 16, activation: tanh}
+  - transformer_decoder: {name: decoder, from: [other, encoder], intermediate_dim: 32, num_heads: 4, normalize_first: true}
+  - additive_attention: {name: aligned, from: [decoder, encoder]}
+  - dense: {name: left, units: 32}
+  - dense: {name: right, from: decoder, units: 32}
+  - dot: {name: scores, from: [left, right], axes: 2}
+  - concatenate: {from: [scores, aligned]}
+  - dense: {units: 11, activation: softmax}
+)";
 // A language model without attention: a table that is used twice, positions, heads with rotary positions, and gates.
 inline constexpr const char* language = R"(layers:
   - reversible_embedding: {name: tokens, input_dim: 11, output_dim: 16}
@@ -246,6 +259,8 @@ inline const Case cases[] = {
      0.003},
     {"sequence", [] { return Network(sequence, {input_of("", {6}, DType::int32)}, "{name: rmsprop, epsilon: 1e-2}"); },
      0.01},
+    {"encoder and decoder",
+     [] { return Network(encoder_decoder, {input_of("", {6}, DType::int32)}, "{name: adam, epsilon: 1e-3}"); }, 0.003},
     {"transformer",
      [] { return Network(transformer, {input_of("", {6}, DType::int32)}, "{name: adam, epsilon: 1e-3}"); }, 0.003},
     {"language", [] { return Network(language, {input_of("", {6}, DType::int32)}, "{name: adam, epsilon: 1e-2}"); },

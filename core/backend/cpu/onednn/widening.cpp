@@ -12,7 +12,7 @@
 namespace trainctl::cpu {
 namespace {
 
-constexpr std::array<std::string_view, 6> kinds{"dense",  "dense_grad_input",  "dense_grad_weights",
+constexpr std::array<std::string_view, 7> kinds{"dense",  "dense_grad_input",  "dense_grad_weights", "matmul",
                                                 "conv2d", "conv2d_grad_input", "conv2d_grad_weights"};
 
 bool creates_bfloat16_product() {
@@ -43,7 +43,7 @@ std::vector<SubOp> widened_ops(const OpContext& context) {
   const auto widen = std::make_shared<Cast>(DType::float32), round = std::make_shared<Cast>(DType::bfloat16);
   // The kernel input is not cast: core provides it in the layout that the float32 op asks for, as a compute copy if
   // needed.
-  const bool reads_kernel = !op.def->kind().ends_with("grad_weights");
+  const bool reads_kernel = !op.def->kind().ends_with("grad_weights") && op.def->kind() != "matmul";
   int next = static_cast<int>(op.inputs.size() + op.outputs.size());
   std::vector<SubOp> sub_ops, rounding;
   SubOp wide{op.def, {}, {}};

@@ -20,7 +20,16 @@ namespace {
 
 constexpr std::int64_t workspace_limit = 32 << 20;
 constexpr int max_candidates = 8;
-constexpr std::uint32_t alignment = 16;  // alignment of all matrices and vectors, in bytes
+constexpr std::uint32_t alignment = 16;  // alignment of all operands, in bytes
+
+// The alignment of every matrix of a batch: each operand begins aligned, and its matrices follow each other.
+std::uint32_t alignment_of(const ProductShape& s) {
+  if (s.batch == 1) return alignment;
+  const auto bytes =
+      static_cast<std::uint64_t>(s.rows * s.inner * size_of(s.operand) | s.inner * s.columns * size_of(s.operand) |
+                                 s.rows * s.columns * size_of(s.result) | alignment);
+  return static_cast<std::uint32_t>(bytes & (~bytes + 1));  // the lowest bit
+}
 
 cudaDataType_t cuda_type(DType dtype) {
   if (dtype == DType::bfloat16) return CUDA_R_16BF;
@@ -31,6 +40,11 @@ cudaDataType_t cuda_type(DType dtype) {
 template <class T>
 void set(cublasLtMatmulDesc_t operation, cublasLtMatmulDescAttributes_t attribute, T value) {
   check(cublasLtMatmulDescSetAttribute(operation, attribute, &value, sizeof value), "cublasLtMatmulDescSetAttribute");
+}
+
+template <class T>
+void set(cublasLtMatrixLayout_t layout, cublasLtMatrixLayoutAttribute_t attribute, T value) {
+  check(cublasLtMatrixLayoutSetAttribute(layout, attribute, &value, sizeof value), "cublasLtMatrixLayoutSetAttribute");
 }
 
 template <class T>
@@ -45,15 +59,17 @@ T get(const cublasLtMatmulAlgo_t& algorithm, cublasLtMatmulAlgoConfigAttributes_
 struct Description {
   OwnedProduct operation;
   OwnedMatrix a, b, c;
+  std::uint32_t matrix_alignment;
 
   Description(const ProductShape& s, const DeviceOptions& options)
       : operation(make<OwnedProduct>(
             cublasLtMatmulDescCreate, "cublasLtMatmulDescCreate",
             options.tf32 && s.operand == DType::float32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F,
             CUDA_R_32F)),
-        a(matrix(s.transpose_b ? s.columns : s.inner, s.transpose_b ? s.inner : s.columns, s.operand)),
-        b(matrix(s.transpose_a ? s.inner : s.rows, s.transpose_a ? s.rows : s.inner, s.operand)),
-        c(matrix(s.rows, s.columns, s.result)) {
+        a(matrix(s.transpose_b ? s.columns : s.inner, s.transpose_b ? s.inner : s.columns, s.operand, s.batch)),
+        b(matrix(s.transpose_a ? s.inner : s.rows, s.transpose_a ? s.rows : s.inner, s.operand, s.batch)),
+        c(matrix(s.rows, s.columns, s.result, s.batch)),
+        matrix_alignment(alignment_of(s)) {
     set(operation.get(), CUBLASLT_MATMUL_DESC_TRANSA, s.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
     set(operation.get(), CUBLASLT_MATMUL_DESC_TRANSB, s.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
     set(operation.get(), CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(s.epilogue));
@@ -64,9 +80,14 @@ struct Description {
   }
 
  private:
-  static OwnedMatrix matrix(std::int64_t rows, std::int64_t columns, DType dtype) {
-    return make<OwnedMatrix>(cublasLtMatrixLayoutCreate, "cublasLtMatrixLayoutCreate", cuda_type(dtype),
-                             static_cast<std::uint64_t>(columns), static_cast<std::uint64_t>(rows), columns);
+  static OwnedMatrix matrix(std::int64_t rows, std::int64_t columns, DType dtype, std::int64_t batch) {
+    OwnedMatrix layout =
+        make<OwnedMatrix>(cublasLtMatrixLayoutCreate, "cublasLtMatrixLayoutCreate", cuda_type(dtype),
+                          static_cast<std::uint64_t>(columns), static_cast<std::uint64_t>(rows), columns);
+    if (batch == 1) return layout;
+    set(layout.get(), CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, static_cast<std::int32_t>(batch));
+    set(layout.get(), CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, rows * columns);
+    return layout;
   }
   static cublasLtEpilogue_t epilogue_of(Epilogue epilogue) {
     switch (epilogue) {
@@ -99,7 +120,7 @@ std::vector<cublasLtMatmulHeuristicResult_t> offered(const Device& device, const
          static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
   for (auto matrix : {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
                       CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES}) {
-    prefer(matrix, alignment);
+    prefer(matrix, d.matrix_alignment);
   }
   std::vector<cublasLtMatmulHeuristicResult_t> results(max_candidates);
   int count = 0;
@@ -143,9 +164,9 @@ cublasLtMatmulAlgo_t read_record(const std::string& key, const std::string& text
 }  // namespace
 
 std::string ProductShape::text() const {
-  return format("product {}x{}x{}{}{} {} to {}{} epilogue {}", rows, columns, inner, transpose_a ? " ta" : "",
-                transpose_b ? " tb" : "", name_of(operand), name_of(result), accumulate ? " added" : "",
-                static_cast<int>(epilogue));
+  return format("product {}{}x{}x{}{}{} {} to {}{} epilogue {}", batch == 1 ? "" : format("{} of ", batch), rows,
+                columns, inner, transpose_a ? " ta" : "", transpose_b ? " tb" : "", name_of(operand), name_of(result),
+                accumulate ? " added" : "", static_cast<int>(epilogue));
 }
 
 bool is_offered(const Device& device, const ProductShape& shape) {
@@ -203,9 +224,9 @@ void Product::choose(const ProductShape& s, const std::string& what, bool timing
 cublasLtMatmulAlgo_t Product::fastest_of(const ProductShape& s,
                                          const std::vector<cublasLtMatmulHeuristicResult_t>& candidates,
                                          const std::string& what) {
-  const RandomBuffer a(s.rows * s.inner * size_of(s.operand), s.operand);
-  const RandomBuffer b(s.inner * s.columns * size_of(s.operand), s.operand);
-  const RandomBuffer c(s.rows * s.columns * size_of(s.result), s.result);
+  const RandomBuffer a(s.batch * s.rows * s.inner * size_of(s.operand), s.operand);
+  const RandomBuffer b(s.batch * s.inner * s.columns * size_of(s.operand), s.operand);
+  const RandomBuffer c(s.batch * s.rows * s.columns * size_of(s.result), s.result);
   const RandomBuffer vector(s.columns * size_of(DType::float32), DType::float32);
   std::size_t largest = 0;
   for (const auto& candidate : candidates) largest = std::max(largest, candidate.workspaceSize);

@@ -13,13 +13,15 @@ enum class Epilogue { none, bias, relu, relu_bias, bias_gradient };
 
 // c [rows, columns] = op(a) op(b), all row-major. a is [rows, inner], or [inner, rows] if transposed; b is [inner,
 // columns], or [columns, inner] if transposed. a and b share `operand`; sums are float32. All matrices are aligned to
-// 16 bytes.
+// 16 bytes, in a batch only the first ones.
 struct ProductShape {
   std::int64_t rows = 0, columns = 0, inner = 0;
   bool transpose_a = false, transpose_b = false;
   DType operand = DType::float32, result = DType::float32;
   bool accumulate = false;  // c += op(a) op(b)
   Epilogue epilogue = Epilogue::none;
+  // The number of products. If there are several, each operand is an array of matrices, one after the other.
+  std::int64_t batch = 1;
 
   std::string text() const;
 };
