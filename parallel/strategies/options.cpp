@@ -52,6 +52,13 @@ void check_micro_batches(const StrategyOptions& options, const Node& node, Reade
                "train.gradient_accumulation instead");
 }
 
+void check_sequence_parallel(const StrategyOptions& options, const Node& node, Reader& reader) {
+  if (!options.sequence_parallel || options.tensor.value > 1) return;
+  reader.error(node.find("sequence_parallel")->location,
+               "sequence_parallel divides positions among the ranks that share layers, but no ranks do: set `tensor` "
+               "too");
+}
+
 void check_share(const StrategyOptions& options, const Node& node, Reader& reader) {
   const auto* speeds = std::get_if<std::vector<double>>(&options.share.value);
   if (speeds == nullptr) return;
@@ -133,6 +140,10 @@ Keys<StrategyOptions> StrategyOptions::keys() {
            "Number of ranks of one host that share each layer: each holds and computes some of its units, filters or "
            "token vectors.",
            between(1, max_tensor_ranks))
+      .key("sequence_parallel", &StrategyOptions::sequence_parallel,
+           "Whether the ranks that share layers (`tensor`) also divide the positions of sequences among them, in the "
+           "norms, dropout and sums between the layers that they share: less memory for activations, and the same "
+           "results. The number of ranks must divide the positions.")
       .key("shard", &StrategyOptions::shard,
            "What is sharded over the replicas: optimizer (its states), gradients (and states), parameters (and both; "
            "PyTorch's full shard): stages 1, 2 and 3 of ZeRO. Each rank needs less memory; the results are the same.")
@@ -164,6 +175,7 @@ Keys<StrategyOptions> StrategyOptions::keys() {
       .key("verify_every", &StrategyOptions::verify_every,
            "How often the replicas are compared by hash, in steps or epochs.")
       .check(check_place)
+      .check(check_sequence_parallel)
       .check(check_micro_batches)
       .check(check_sync_every)
       .check(check_reproducible)
@@ -190,6 +202,7 @@ StrategyOptions for_one_rank(StrategyOptions options) {
   options.data = {};
   options.pipeline.value = options.tensor.value = 1;
   options.place.clear();
+  options.sequence_parallel = false;
   options.shard = Shard::none;
   options.sync_every.value = 1;
   options.micro_batches = {};

@@ -81,7 +81,8 @@ struct StrategyOptions {
   std::map<std::string, std::vector<Reference>> place;  // patterns of layer names; key: the stage
   PipelineSchedule schedule = PipelineSchedule::one_forward_one_backward;
   Auto<Located<int>> micro_batches;
-  Located<int> tensor{1, {}};  // number of ranks that share each layer
+  Located<int> tensor{1, {}};      // number of ranks that share each layer
+  bool sequence_parallel = false;  // whether the ranks that share layers split the positions between them
   Shard shard = Shard::none;
   GradientDType gradient_dtype = GradientDType::float32;
   Located<int> sync_every{1, {}};  // number of steps that replicas take independently before they are averaged

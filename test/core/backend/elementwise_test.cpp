@@ -205,7 +205,7 @@ TEST_CASE("a rank takes its own columns") {
   const Value x = random_value({2, 5, 12}, dtype, 1);
   const auto parts = run_op(*backend, std::make_shared<Split>(std::vector<std::int64_t>{4, 4, 4}), {x});
   for (const int index : {0, 1, 2}) {
-    const auto take = std::make_shared<TakeColumns>(MeshAxis::tensor, 3, index);
+    const auto take = std::make_shared<TakeColumns>(MeshAxis::tensor, ShardPosition{3, index});
     CHECK(run_op(*backend, take, {x})[0].values == parts[static_cast<std::size_t>(index)].values);
   }
 }

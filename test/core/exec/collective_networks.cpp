@@ -237,7 +237,8 @@ void gathered_columns(Backend& backend, const MeshRank& rank, const MeshCommunic
   TensorId x = network.begin("w", c, w);
   x = network.op("f", std::make_shared<Identity>(tensor_axis), {x});
   x = network.product("a", x, a[static_cast<std::size_t>(r)]);
-  x = network.op("gather", std::make_shared<AllGatherColumns>(tensor_axis, ranks, r), {x});
+  x = network.op("gather", std::make_shared<AllGatherColumns>(tensor_axis, ShardPosition{ranks, r}, ranks * width),
+                 {x});
   network.product("b", x, b);
 
   const Matrix input = c * w;
