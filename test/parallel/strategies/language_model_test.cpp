@@ -140,6 +140,41 @@ TEST_CASE("losses with smoothed labels and ignored tokens are computed from spli
   }
 }
 
+TEST_CASE("positions are gathered before shared layers, and scattered by their sums", "[positions]") {
+  const Setup setup{.mesh = {.tensor = 2}, .sequence_parallel = true};
+  const Program program = training_on(language_case(true, 208), setup, 1);
+  std::map<std::string, int> found;
+  for (const Communication& communication : communications_of(program)) {
+    const Segment& segment = program.segment(communication.item.segment);
+    if (segment.phase == Phase::update) continue;
+    const bool of_parameter = program.tensor(communication.op->inputs[0]).type.shape.rank() == 1;
+    ++found[format("{} {}{}", name_of(segment), communication.op->def->kind(), of_parameter ? " of a vector" : "")];
+  }
+  // Forward: four blocks of two pairs of layers, the table at the beginning and the head at the end. Backward: each
+  // gathering again, the gradients of both, and the class sums.
+  CHECK(found == std::map<std::string, int>{{"forward reduce_scatter_columns", 9},
+                                            {"forward all_gather_columns", 9},
+                                            {"backward all_gather_columns", 9 + 9 + 1},
+                                            {"backward reduce_scatter_columns", 9},
+                                            // gamma and beta of five norms, gamma of four norms, eight biases
+                                            {"backward all_reduce of a vector", 10 + 4 + 8}});
+  CHECK(shape_of(program, "h/0/attention/ln_1/output") == "12x4x64");
+  CHECK(shape_of(program, "wpe/embeddings") == "4x64");
+}
+
+TEST_CASE("a rank that holds some positions needs less memory for activations", "[positions]") {
+  const auto slot_bytes = [](bool by_positions) {
+    const auto backend = make_cpu_backend({});
+    KernelChoices choices;
+    choices.stop_timing();
+    const Setup setup{.mesh = {.tensor = 4}, .sequence_parallel = by_positions};
+    return compile({training_on(language_case(true, 208), setup, 0)}, *backend, choices).memory.of(Region::slot);
+  };
+  const std::int64_t whole = slot_bytes(false), split = slot_bytes(true);
+  CAPTURE(whole, split);
+  CHECK(split < whole * 6 / 10);
+}
+
 TEST_CASE("positions are split together with the data, stages, shards and recomputation", "[positions]") {
   const Setup setups[] = {
       {.mesh = {.data = 2, .tensor = 2}},
