@@ -52,6 +52,12 @@ void check_micro_batches(const StrategyOptions& options, const Node& node, Reade
                "train.gradient_accumulation instead");
 }
 
+void check_parameter_dtype(const StrategyOptions& options, const Node& node, Reader& reader) {
+  if (options.parameter_dtype == CommunicatedDType::float32 || options.shard == Shard::parameters) return;
+  reader.error(node.find("parameter_dtype")->location,
+               "parameter_dtype is for parameters that are gathered for each pass: set `shard: parameters` too");
+}
+
 void check_sequence_parallel(const StrategyOptions& options, const Node& node, Reader& reader) {
   if (!options.sequence_parallel || options.tensor.value > 1) return;
   reader.error(node.find("sequence_parallel")->location,
@@ -86,7 +92,7 @@ void check_reproducible(const StrategyOptions& options, const Node& node, Reader
          "replicas that step independently use only their own shares of the batch");
   refuse(options.share.value != ShareValue(ShareMode::equal), "share",
          "the logical shards are divided equally among the replicas");
-  refuse(options.gradient_dtype != GradientDType::float32, "gradient_dtype",
+  refuse(options.gradient_dtype != CommunicatedDType::float32, "gradient_dtype",
          "each replica would round the sum of its own shards");
   refuse(!options.micro_batches.is_auto(), "micro_batches", "the logical shards are the micro-batches");
 }
@@ -101,7 +107,7 @@ void check_sync_every(const StrategyOptions& options, const Node& node, Reader& 
                         name_of(options.shard)),
                  options.sync_every.location, "sync_every");
   }
-  if (options.gradient_dtype != GradientDType::float32) {
+  if (options.gradient_dtype != CommunicatedDType::float32) {
     reader.error(node.find("gradient_dtype")->location,
                  "with `sync_every` replicas are averaged and no gradients are communicated: set only one of the two",
                  options.sync_every.location, "sync_every");
@@ -150,6 +156,10 @@ Keys<StrategyOptions> StrategyOptions::keys() {
       .key("gradient_dtype", &StrategyOptions::gradient_dtype,
            "Element type in which gradients are communicated between replicas; bfloat16 halves the bytes: each "
            "replica's gradient is rounded, sums are computed in float32 and rounded again.")
+      .key("parameter_dtype", &StrategyOptions::parameter_dtype,
+           "Element type in which `shard: parameters` gathers matrices and filters; bfloat16 halves the bytes. Layers "
+           "that compute in bfloat16 (`train.precision`) round them to it in any case. Vectors, such as biases and the "
+           "weights of norms, are gathered as float32.")
       .key("sync_every", &StrategyOptions::sync_every,
            "Number of steps that replicas take independently, with their own gradients, before parameters, running "
            "statistics and the optimizer's states are averaged, weighted by samples seen (local SGD): for slow "
@@ -176,6 +186,7 @@ Keys<StrategyOptions> StrategyOptions::keys() {
            "How often the replicas are compared by hash, in steps or epochs.")
       .check(check_place)
       .check(check_sequence_parallel)
+      .check(check_parameter_dtype)
       .check(check_micro_batches)
       .check(check_sync_every)
       .check(check_reproducible)
@@ -204,6 +215,7 @@ StrategyOptions for_one_rank(StrategyOptions options) {
   options.place.clear();
   options.sequence_parallel = false;
   options.shard = Shard::none;
+  options.parameter_dtype = CommunicatedDType::float32;
   options.sync_every.value = 1;
   options.micro_batches = {};
   options.share = ShareValue(ShareMode::equal);

@@ -53,7 +53,7 @@ TEST_CASE("gradients of split layers are exchanged in bfloat16 too, and overlap 
   const Case& which = cases[0];
   for (const Shard shard : {Shard::none, Shard::optimizer, Shard::gradients, Shard::parameters}) {
     CAPTURE(name_of(shard));
-    Setup setup{.mesh = {.data = 2, .tensor = 2}, .shard = shard, .gradient_dtype = GradientDType::bfloat16};
+    Setup setup{.mesh = {.data = 2, .tensor = 2}, .shard = shard, .gradient_dtype = CommunicatedDType::bfloat16};
     const Outcome rounded = train(which, setup);
     compare(rounded, train(which, {.micro_batches = 2}), 1e-2);
     setup.overlap = true;

@@ -19,7 +19,8 @@ struct Setup {
   int micro_batches = 1;
   Shard shard = Shard::none;
   bool overlap = false;
-  GradientDType gradient_dtype = GradientDType::float32;
+  CommunicatedDType gradient_dtype = CommunicatedDType::float32;
+  CommunicatedDType parameter_dtype = CommunicatedDType::float32;
   bool sequence_parallel = false;
   Recompute recompute = Recompute::none;
   DType compute = DType::float32;
@@ -39,6 +40,7 @@ inline Strategy strategy_of(const Setup& setup) {
   strategy.options.tensor.value = setup.mesh.tensor;
   strategy.options.shard = setup.shard;
   strategy.options.gradient_dtype = setup.gradient_dtype;
+  strategy.options.parameter_dtype = setup.parameter_dtype;
   strategy.options.sequence_parallel = setup.sequence_parallel;
   strategy.options.recompute = setup.recompute;
   strategy.options.first_bucket_size.bytes = 1000;
