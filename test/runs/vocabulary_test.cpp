@@ -23,7 +23,7 @@ data: {dataset: text, path: corpus, positions: 32, validation: {split: 0.2}}
 model:
   preset: gpt2
   with: {vocabulary: 257, positions: 32, layers: 4, heads: 4, head_size: 16, width: 64, mlp: 256, dropout: 0.1}
-train: {batch_size: 8, max_steps: 12, loss: {name: sparse_categorical_crossentropy, from_logits: true, label_smoothing: 0.1},
+train: {batch_size: 8, max_steps: 12, loss: {name: sparse_categorical_crossentropy, from_logits: true},
         metrics: [accuracy, perplexity], optimizer: {name: adamw, learning_rate: 1e-3}, clip_norm: 1}
 log: {every: 1 steps}
 checkpoint: {every: 6 steps, keep: 9}
@@ -79,18 +79,17 @@ TEST_CASE("ranks that split the vocabulary and the positions learn what one rank
   }
 }
 
-TEST_CASE("check and plan show that ranks with some positions need less memory") {
+TEST_CASE("check shows that ranks with some positions need less memory") {
   const Folder folder;
   const std::string config = config_of(folder);
-  const auto bytes = [&](const char* command, const std::string& strategy) {
+  const auto memory = [&](const std::string& strategy) {
     const Finished found =
-        trainctl(folder, {command, config, "--ranks", "4", "--set", "strategy=" + strategy, "--json"});
+        trainctl(folder, {"check", config, "--ranks", "4", "--set", "strategy=" + strategy, "--json"});
     INFO(tail(found.errors));
     REQUIRE(found.code == 0);
-    return Json::parse(found.out);
+    return Json::parse(found.out).at("arena_bytes").get<double>();
   };
-  const Json whole = bytes("check", "{tensor: 4}"), split = bytes("check", "{tensor: 4, sequence_parallel: true}");
-  CHECK(split.at("mesh").at(0).at("memory").get<double>() < 0.9 * whole.at("mesh").at(0).at("memory").get<double>());
+  CHECK(memory("{tensor: 4, sequence_parallel: true}") < 0.7 * memory("{tensor: 4}"));
 }
 
 TEST_CASE("options of shared layers and parameters without them are refused with their line") {
