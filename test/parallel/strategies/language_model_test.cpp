@@ -183,6 +183,8 @@ TEST_CASE("positions are split together with the data, stages, shards and recomp
       {.mesh = {.data = 2, .tensor = 2}, .micro_batches = 2, .shard = Shard::gradients},
       {.mesh = {.data = 2, .tensor = 2}, .micro_batches = 2, .shard = Shard::parameters, .overlap = true},
       {.mesh = {.tensor = 2}, .micro_batches = 3, .recompute = Recompute::blocks},
+      {.mesh = {.data = 2, .pipeline = 2, .tensor = 2}, .micro_batches = 2, .shard = Shard::optimizer},
+      {.mesh = {.data = 2, .pipeline = 2, .tensor = 2}, .micro_batches = 2, .shard = Shard::parameters},
   };
   for (const bool tied : {true, false}) {
     const Case which = language_case(tied, 209);
@@ -195,6 +197,20 @@ TEST_CASE("positions are split together with the data, stages, shards and recomp
         compare(train(which, setup), reference, 1e-5);
       }
     }
+  }
+}
+
+TEST_CASE("replicas whose ranks split positions compute the same bits with shards in bfloat16", "[positions]") {
+  const Case which = language_case(true, 209);
+  Setup setup{.mesh = {.data = 2, .tensor = 2}, .sequence_parallel = true, .compute = DType::bfloat16, .steps = 4};
+  const Outcome whole = train(which, setup);
+  compare(whole, train(which, {.micro_batches = 2, .compute = DType::bfloat16, .steps = 4}), 0.02);
+  for (const Shard shard : {Shard::optimizer, Shard::gradients, Shard::parameters}) {
+    setup.shard = shard;
+    CAPTURE(name_of(shard));
+    const Outcome outcome = train(which, setup);
+    CHECK(outcome.losses == whole.losses);
+    CHECK(outcome.weights == whole.weights);
   }
 }
 
