@@ -68,7 +68,7 @@ TEST_CASE("look-ups in the rows of several ranks add up to the look-up in the wh
   const Value tokens = tokens_of(sizes), table = random_value({sizes.rows, sizes.channels}, DType::float32, 4);
   const Value dy = random_value({sizes.tokens, sizes.channels}, DType::float32, 5);
   const auto whole = run_op(*backend, std::make_shared<Embedding>(DType::float32), {tokens, table})[0].values;
-  const auto gradient = run_op(*backend, std::make_shared<EmbeddingGrad>(sizes.rows, false), {tokens, dy})[0].values;
+  const Value gradient = run_op(*backend, std::make_shared<EmbeddingGrad>(sizes.rows, false), {tokens, dy})[0];
   std::vector<double> sum(whole.size()), gradients;
   for (ShardPosition rank{4, 0}; rank.index < rank.count; ++rank.index) {
     const std::int64_t rows = rank.size_of(sizes.rows);
@@ -81,7 +81,7 @@ TEST_CASE("look-ups in the rows of several ranks add up to the look-up in the wh
     const auto own = run_op(*backend, std::make_shared<EmbeddingGrad>(rows, false, range), {tokens, dy})[0].values;
     gradients.insert(gradients.end(), own.begin(), own.end());
   }
-  CHECK(gradients == gradient);
+  CHECK(largest_error(gradient, gradients) < 1e-5);  // the order of sums may depend on the rows
   for (std::size_t i = 0; i < sum.size(); ++i) {
     CAPTURE(i);
     CHECK((sum[i] == whole[i] || (std::isnan(sum[i]) && std::isnan(whole[i]))));  // NaN for unknown tokens
