@@ -114,7 +114,9 @@ std::string AllGatherColumns::attributes() const {
 }
 
 std::vector<TensorType> AllGatherColumns::outputs(std::span<const TensorType> inputs) const {
-  require(inputs[0].shape.back() == shard.size_of(columns), "all_gather_columns: x is not the shard of this rank");
+  require(inputs[0].shape.back() == shard.size_of(columns),
+          format("all_gather_columns: x {} is not shard {} of {} columns", to_string(inputs[0].shape), shard.index,
+                 columns));
   return {{inputs[0].shape.with_back(columns), inputs[0].dtype}};
 }
 

@@ -51,11 +51,27 @@ class Search {
         def->placements({MeshAxis::tensor, placements_of(dimensions), shards, outputs_, {}, {}, {}});
     if (!made.problem.empty()) return;
     const Sharing sharing = sharing_of(dimensions, made.outputs);
-    if (sharing >= best_.sharing) return;
+    if (sharing >= best_.sharing || !makes_shards(*def, shards, made.outputs)) return;
     best_ = {sharing, std::move(def), dimensions, {}};
     for (const Placement& output : made.outputs) {
       best_.outputs.push_back(output == partial ? std::nullopt : std::optional(output.dimension));
     }
+  }
+
+  // Whether the op makes the shards that its placements say. The shapes of shards alone may be ambiguous: a reshape of
+  // 8 columns to 1 x 8 may split either dimension.
+  bool makes_shards(const OpDef& def, const std::vector<TensorType>& inputs,
+                    const std::vector<Placement>& outputs) const {
+    const std::vector<TensorType> made = def.outputs(inputs);
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      Shape expected = outputs_[i].shape;
+      if (outputs[i].kind == Placement::Kind::split) {
+        std::int64_t& size = expected[outputs[i].dimension];
+        size = ranks_.size_of(size);
+      }
+      if (made[i].shape != expected) return false;
+    }
+    return true;
   }
 
   Sharing sharing_of(const SplitDimensions& inputs, const std::vector<Placement>& outputs) const {
