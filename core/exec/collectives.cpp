@@ -83,17 +83,67 @@ PlacedView piece(const PlacedView& whole, int index, std::int64_t count) {
   return {whole.address + index * count * size_of(whole.dtype), whole.dtype, count};
 }
 
-// Joins the shards of all ranks along the last dimension. `shards` holds the shards one after the other, each with the
-// shape of `one`.
-void join_columns(Backend& backend, const View& shards, const PlacedView& one, const PlacedView& joined, Stream& stream,
-                  const Slot& slot) {
-  const std::int64_t bytes = size_of(one.dtype), width = one.width * bytes, stride = joined.width * bytes;
-  const std::int64_t ranks = joined.width / one.width, rows = one.count / one.width;
-  auto* const to = static_cast<std::byte*>(joined.at(slot).data);
-  for (std::int64_t rank = 0; rank < ranks; ++rank) {
-    const View from = shards.slice(rank * one.count, one.count);
-    backend.copy_rows(to + rank * width, stride, from.data, width, width, rows, stream);
+// The columns of each rank, in a tensor of which they are a part and one after the other in the workspace. There, each
+// rank has the same number of elements, `each`.
+struct ColumnShards {
+  PlacedView all;  // the workspace
+  std::int64_t each = 0, rows = 0;
+  ShardPosition shard;
+  std::int64_t columns = 0;
+
+  // Calls visit with the address of each rank's columns in the whole tensor and in the workspace, and with the bytes of
+  // a row of these columns.
+  template <class Visit>
+  void for_each(const PlacedView& whole, const Slot& slot, const Visit& visit) const {
+    const std::int64_t bytes = size_of(all.dtype);
+    auto* of_whole = static_cast<std::byte*>(whole.at(slot).data);
+    for (ShardPosition rank{shard.count, 0}; rank.index < rank.count; ++rank.index) {
+      const std::int64_t width = rank.size_of(columns) * bytes;
+      visit(of_whole, static_cast<std::byte*>(all.at(slot).slice(rank.index * each, each).data), width);
+      of_whole += width;
+    }
   }
+};
+
+// Joins the shards of all ranks, which lie in the workspace, to the whole tensor.
+void join_columns(Backend& backend, const ColumnShards& shards, const PlacedView& whole, Stream& stream,
+                  const Slot& slot) {
+  const std::int64_t stride = whole.width * size_of(whole.dtype);
+  shards.for_each(whole, slot, [&](std::byte* to, std::byte* from, std::int64_t width) {
+    backend.copy_rows(to, stride, from, width, width, shards.rows, stream);
+  });
+}
+
+// Copies the columns of each rank from the whole tensor to the workspace.
+void divide_columns(Backend& backend, const ColumnShards& shards, const PlacedView& whole, Stream& stream,
+                    const Slot& slot) {
+  const std::int64_t stride = whole.width * size_of(whole.dtype);
+  shards.for_each(whole, slot, [&](std::byte* from, std::byte* to, std::int64_t width) {
+    backend.copy_rows(to, width, from, stride, width, shards.rows, stream);
+  });
+}
+
+Calls gather_columns(const AllGatherColumns& def, const PlacedView& x, const PlacedView& y, const Address& workspace,
+                     Backend& backend, Communicator& communicator) {
+  const std::int64_t rows = y.count / def.columns, each = rows * def.largest_width();
+  const ColumnShards shards{{workspace, x.dtype, each * def.shard.count}, each, rows, def.shard, def.columns};
+  return {copy(backend, x, piece(shards.all, def.shard.index, each)),
+          [&backend, &communicator, shards, y](Stream& stream, const Slot& slot) {
+            communicator.all_gather(shards.all.at(slot), stream);
+            join_columns(backend, shards, y, stream, slot);
+          }};
+}
+
+Calls scatter_columns(const ReduceScatterColumns& def, const PlacedView& x, const PlacedView& y,
+                      const Address& workspace, Backend& backend, Communicator& communicator) {
+  const std::int64_t rows = x.count / x.width;
+  const ColumnShards shards{{workspace, x.dtype, x.count}, y.count, rows, def.shard, x.width};
+  const Call take = copy(backend, piece(shards.all, def.shard.index, y.count), y);
+  return {[&backend, shards, x](Stream& stream, const Slot& slot) { divide_columns(backend, shards, x, stream, slot); },
+          [&communicator, shards, take](Stream& stream, const Slot& slot) {
+            communicator.reduce_scatter(shards.all.at(slot), Reduction::sum, stream);
+            take(stream, slot);
+          }};
 }
 
 Calls calls_of(const Op& op, const std::vector<PlacedView>& x, const std::vector<PlacedView>& y,
@@ -113,12 +163,10 @@ Calls calls_of(const Op& op, const std::vector<PlacedView>& x, const std::vector
             in_place([](Communicator& ranks, View data, Stream& stream) { ranks.all_gather(data, stream); })};
   }
   if (const auto* columns = op.get_if<AllGatherColumns>()) {
-    const PlacedView all{workspace, x[0].dtype, y[0].count};
-    return {copy(backend, x[0], piece(all, columns->index, x[0].count)),
-            [&backend, &communicator, all, from = x[0], to = y[0]](Stream& stream, const Slot& slot) {
-              communicator.all_gather(all.at(slot), stream);
-              join_columns(backend, all.at(slot), from, to, stream, slot);
-            }};
+    return gather_columns(*columns, x[0], y[0], workspace, backend, communicator);
+  }
+  if (const auto* columns = op.get_if<ReduceScatterColumns>()) {
+    return scatter_columns(*columns, x[0], y[0], workspace, backend, communicator);
   }
   if (const auto* scatter = op.get_if<ReduceScatter>()) {
     const PlacedView all = scatter->consumes ? x[0] : PlacedView{workspace, x[0].dtype, x[0].count};

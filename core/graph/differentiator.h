@@ -22,7 +22,8 @@ class Differentiator {
   // Whether the op must add its gradients of parameters to the values of the gradient tensors instead of overwriting
   // them.
   virtual bool accumulate() const = 0;
-  // The tensor for the gradient of a trainable parameter.
+  // The tensor for the gradient of a trainable parameter or, for an alias of a parameter, for the gradient of the
+  // alias.
   virtual TensorId parameter_gradient(TensorId parameter) = 0;
   // Appends a backward op of `forward` with new activations as its outputs; returns the outputs.
   virtual std::vector<TensorId> emit(std::shared_ptr<const OpDef> def, std::vector<TensorId> inputs,

@@ -1,6 +1,7 @@
 // Ops: the operations on tensors that layers expand into and that kernels implement.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -35,11 +36,17 @@ struct SubOp {
   std::vector<int> inputs, outputs;
 };
 
-// The position of a shard: the number of ranks among which the tensors of an op are divided into equal shards, and the
-// index of the shard's rank.
+// The position of a shard: the number of ranks among which the tensors of an op are divided into shards, and the index
+// of the shard's rank. If the number of ranks does not divide a dimension, the first ranks have one element more.
 struct ShardPosition {
   int count = 1;
   int index = 0;
+
+  // The number of elements of this rank's shard of a dimension with `size` elements, and the index of the first one.
+  std::int64_t size_of(std::int64_t size) const { return size / count + (index < size % count ? 1 : 0); }
+  std::int64_t first_of(std::int64_t size) const {
+    return size / count * index + std::min<std::int64_t>(index, size % count);
+  }
 };
 
 // The definition of an op: its attributes and rules. It is immutable and shared. core/graph/ops/ has one class for each

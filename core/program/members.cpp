@@ -37,11 +37,13 @@ Members::Members(const Program& program) : program_(program) {
       for (const FlatEntry& of : entries) {
         Tensor member = program.tensor(of.parameter);
         member.placements.resize(mesh_axes, replicated);
-        member.placements[data] = program.tensor(shard).placements[data];
+        const std::vector<Placement>& placements = program.tensor(shard).placements;
+        member.placements[data] = placements.empty() ? split_along(0) : placements[data];
         add(shard, std::move(member));
       }
     };
     add_parameters(bucket.parameter);
+    add_parameters(bucket.gradient);
     for (TensorId state : bucket.states) add_parameters(state);
     add_parameters(bucket.average);
     entry += bucket.entries;

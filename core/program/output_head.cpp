@@ -57,20 +57,24 @@ void add_sums(OutputHead& head, Graph& graph) {
   }
 }
 
-std::shared_ptr<const OpDef> gather_columns(const MeshRank& rank) {
-  return std::make_shared<AllGatherColumns>(MeshAxis::tensor, rank.size(MeshAxis::tensor),
-                                            rank.along(MeshAxis::tensor));
+std::shared_ptr<const OpDef> gather_columns(const MeshRank& rank, std::int64_t columns) {
+  const ShardPosition shard{rank.size(MeshAxis::tensor), rank.along(MeshAxis::tensor)};
+  return std::make_shared<AllGatherColumns>(MeshAxis::tensor, shard, columns);
 }
 
-Op gather(TensorId shard, TensorId whole, std::string name, const MeshRank& rank) {
-  return {gather_columns(rank), {shard}, {whole}, std::move(name), {}};
+Op gather(TensorId shard, TensorId whole, std::string name, const Graph& graph, const MeshRank& rank) {
+  return {gather_columns(rank, graph.tensor(whole).type.shape.back()), {shard}, {whole}, std::move(name), {}};
 }
+
+// The shape of the whole tensor of which the ranks along the tensor axis hold shards.
+const Shape& whole_shape(const Tensor& tensor) { return tensor.shard ? tensor.shard->whole : tensor.type.shape; }
 
 // Adds the ops by which ranks that hold different ranges of the classes compute the sums over all classes for the loss.
 void add_class_sums(OutputHead& head, Graph& graph, const MeshRank& rank) {
   const Shape logits = graph.tensor(head.logits).type.shape;
   const int ranks = rank.size(MeshAxis::tensor);
-  head.classes = ColumnRange{logits.back() * rank.along(MeshAxis::tensor), logits.back() * ranks};
+  const std::int64_t classes = whole_shape(graph.tensor(head.logits)).back();
+  head.classes = ColumnRange{ShardPosition{ranks, rank.along(MeshAxis::tensor)}.first_of(classes), classes};
   const std::string name = head.output.prefixed("class_sums");
   const TensorType own{logits.with_back(class_sums), DType::float32},
       all{logits.with_back(class_sums * ranks), own.dtype};
@@ -81,7 +85,7 @@ void add_class_sums(OutputHead& head, Graph& graph, const MeshRank& rank) {
                      {head.class_sums},
                      name,
                      head.output.loss.location},
-                    gather(head.class_sums, head.all_class_sums, name, rank)};
+                    gather(head.class_sums, head.all_class_sums, name, graph, rank)};
 }
 
 // Adds the weights of the positions, if losses and metrics leave out some of them.
@@ -128,7 +132,7 @@ OutputHead loss_head(ResolvedOutput resolved, TensorId logits, TensorId mask, Gr
   }
   const TensorType type = graph.tensor(logits).type;
   const int ranks = declared_split(graph.tensor(logits), MeshAxis::tensor) ? rank.size(MeshAxis::tensor) : 1;
-  const TensorType whole{type.shape.with_back(type.shape.back() * ranks), type.dtype};
+  const TensorType whole{ranks == 1 ? type.shape : whole_shape(graph.tensor(logits)), type.dtype};
   head.targets = add(graph, output.prefixed("targets"), target_type(output.target_encoding, whole.shape), Role::input);
   add_weights(head, mask, graph);
   add_sums(head, graph);
@@ -140,14 +144,17 @@ OutputHead loss_head(ResolvedOutput resolved, TensorId logits, TensorId mask, Gr
     }
   }
   const auto any_metric = [&](const auto& is) { return std::any_of(output.metrics.begin(), output.metrics.end(), is); };
-  const bool predicts = !graph.training || any_metric([](const ResolvedMetric& m) { return m.of_predictions; });
+  // An evaluation computes the predictions of samples, which the host shows. Predictions of each position are needed by
+  // metrics only, and are not gathered for others.
+  const bool shows = !graph.training && (ranks == 1 || type.shape.rank() == 2);
+  const bool predicts = shows || any_metric([](const ResolvedMetric& m) { return m.of_predictions; });
   if (ranks == 1) {
     head.whole_logits = logits;
   } else {
     add_class_sums(head, graph, rank);
     if (predicts || any_metric([&](const ResolvedMetric& m) { return !takes_class_sums(m, output); })) {
       head.whole_logits = add(graph, graph.tensor(logits).name + "/gathered", whole, Role::activation);
-      head.prediction_ops.push_back(gather(logits, head.whole_logits, output.prefixed("predictions"), rank));
+      head.prediction_ops.push_back(gather(logits, head.whole_logits, output.prefixed("predictions"), graph, rank));
     }
   }
   if (predicts) add_predictions(head, graph);
@@ -161,7 +168,8 @@ void gather_outputs(Graph& graph, const std::vector<ResolvedOutput>& outputs, co
     if (!predicts && is_over_classes(outputs[i].loss.rule)) continue;
     const auto makes = [&](const Op& op) { return std::ranges::find(op.outputs, output) != op.outputs.end(); };
     const std::string layer = std::ranges::find_if(graph.ops, makes)->name;
-    output = graph.add_op(gather_columns(rank), {output}, layer, graph.tensor(output).location, {"gathered"})[0];
+    const auto def = gather_columns(rank, whole_shape(graph.tensor(output)).back());
+    output = graph.add_op(def, {output}, layer, graph.tensor(output).location, {"gathered"})[0];
   }
 }
 

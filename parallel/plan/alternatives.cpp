@@ -27,6 +27,7 @@ std::vector<StrategyOptions> alternatives(const StrategyOptions& given, int rank
       options.place.clear();
       options.pipeline = {stages, given.pipeline.location};
       options.tensor = {tensor, given.tensor.location};
+      options.sequence_parallel = given.sequence_parallel && tensor > 1;
       options.micro_batches = {};
       for (const Shard shard : all_shards) {
         const bool is_sharded = shard != Shard::none;
@@ -36,6 +37,7 @@ std::vector<StrategyOptions> alternatives(const StrategyOptions& given, int rank
         // Sharded gradients and parameters are communicated in every micro-batch.
         if (is_sharded && stages > 1 && shard != Shard::optimizer) continue;
         options.shard = shard;
+        options.parameter_dtype = shard == Shard::parameters ? given.parameter_dtype : CommunicatedDType::float32;
         all.push_back(options);
       }
       if (stages == 1 || tensor > 1 || given.reproducible) continue;

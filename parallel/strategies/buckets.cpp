@@ -49,6 +49,24 @@ std::vector<std::vector<TensorId>> gradient_buckets(const ParameterLayout& layou
   return gradient_buckets(layout, options.first_bucket_size.bytes, options.bucket_size.bytes);
 }
 
+void separate_vectors(std::vector<std::vector<TensorId>>& buckets, ParameterLayout& layout,
+                      const std::vector<Tensor>& tensors) {
+  std::vector<std::vector<TensorId>> separated;
+  auto entry = layout.parameters.begin();
+  for (const std::vector<TensorId>& bucket : buckets) {
+    const auto end = entry + std::ssize(bucket);
+    const auto vectors = std::stable_partition(
+        entry, end, [&](const FlatEntry& of) { return !is_vector(tensors[index(of.parameter)]); });
+    for (const auto& [first, last] : {std::pair{entry, vectors}, std::pair{vectors, end}}) {
+      if (first == last) continue;
+      separated.emplace_back();
+      for (auto of = first; of != last; ++of) separated.back().push_back(of->gradient);
+    }
+    entry = end;
+  }
+  buckets = std::move(separated);
+}
+
 TensorId add_bucket(Program& program, std::vector<TensorId> gradients, std::size_t number) {
   const TensorId bucket = program.add(format("bucket {}", number), {}, DType::float32, Role::gradient);
   program.tensors[static_cast<std::size_t>(bucket)].members = std::move(gradients);

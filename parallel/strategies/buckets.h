@@ -19,6 +19,13 @@ std::vector<std::vector<TensorId>> gradient_buckets(const ParameterLayout& layou
 // Uses the bucket sizes of the strategy's options.
 std::vector<std::vector<TensorId>> gradient_buckets(const ParameterLayout& layout, const StrategyOptions& options);
 
+// Divides each bucket into one with the gradients of matrices and filters and one with those of vectors, and reorders
+// the layout's parameters accordingly. `tensors`: the program's tensors.
+void separate_vectors(std::vector<std::vector<TensorId>>& buckets, ParameterLayout& layout,
+                      const std::vector<Tensor>& tensors);
+// Whether a parameter is a vector or a scalar, such as a bias.
+inline bool is_vector(const Tensor& parameter) { return parameter.type.shape.rank() < 2; }
+
 // Adds a bucket as a tensor of role gradient with these members, named, for example, "bucket 2"; finish_training sets
 // its offset and size.
 TensorId add_bucket(Program& program, std::vector<TensorId> gradients, std::size_t number);

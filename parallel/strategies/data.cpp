@@ -73,7 +73,7 @@ Program reduce_gradients(Program program, const MeshRank& rank, const Strategy& 
   const int update = program.find(Phase::update);
   if (rank.size(MeshAxis::data) == 1 || update < 0 || strategy.options.shard != Shard::none) return program;
   if (program.shards.any()) return program;  // add_in_tree() reduces the gradients
-  if (strategy.options.gradient_dtype == GradientDType::bfloat16) {
+  if (strategy.options.gradient_dtype == CommunicatedDType::bfloat16) {
     return reduce_rounded(std::move(program), rank.size(MeshAxis::data), strategy);
   }
   const std::vector<TensorId> buckets = add_buckets(program, buckets_of(program, strategy));

@@ -8,6 +8,7 @@
 
 #include "core/base/format.h"
 #include "core/graph/ops/collectives.h"
+#include "core/graph/ops/reshaping/shaping.h"
 #include "parallel/strategies/buckets.h"
 
 namespace trainctl {
@@ -17,13 +18,14 @@ namespace {
 struct Gathered {
   std::string name;  // equal on all ranks
   TensorId whole = no_tensor;
-  std::map<TensorId, TensorId> members;  // tensor in `whole`; key: the parameter
+  TensorId rounded_shard = no_tensor, rounded = no_tensor;  // bfloat16, if the bucket is rounded before it is gathered
+  std::map<TensorId, TensorId> members;                     // tensor in `whole`; key: the parameter
 };
 
 class Gatherer {
  public:
-  Gatherer(Program program, int replicas, bool ahead)
-      : program_(std::move(program)), replicas_(replicas), ahead_(ahead) {
+  Gatherer(Program program, int replicas, bool ahead, bool rounds)
+      : program_(std::move(program)), replicas_(replicas), ahead_(ahead), rounds_(rounds) {
     int bucket = 0, in_bucket = 0;
     const std::vector<FlatBucket>& buckets = program_.flat.buckets;
     for (const FlatEntry& entry : program_.flat.parameters) {
@@ -71,6 +73,14 @@ class Gatherer {
       gathered.name = format("bucket {}/{}", buckets.size(), phase_name);
       gathered.whole =
           program_.add(format("bucket {}{}", buckets.size(), suffix), {bucket.count}, DType::float32, Role::activation);
+      if (rounds_ && !is_vector(program_.tensor(entry->parameter))) {
+        const auto add = [&](const char* name, std::int64_t count) {
+          return program_.add(format("bucket {}{}/{}", buckets.size(), suffix, name), {count}, DType::bfloat16,
+                              Role::activation);
+        };
+        gathered.rounded_shard = add("rounded_part", bucket.count / replicas_);
+        gathered.rounded = add("rounded", bucket.count);
+      }
       std::int64_t offset = 0;
       std::vector<TensorId> members;
       for (int i = 0; i < bucket.entries; ++i, ++entry) {
@@ -107,9 +117,10 @@ class Gatherer {
     return found;
   }
 
-  // Gathers each bucket before the first op that reads it; with `ahead_`, one bucket earlier, in parallel with the ops
-  // that read the previous bucket.
+  // Gathers each bucket before the first op that reads it; with `ahead_`, earlier by some buckets, in parallel with the
+  // ops that read the buckets before it.
   void gather_in(Segment& segment, const std::vector<Gathered>& gathered) {
+    constexpr std::size_t buckets_ahead = 2;
     std::vector<int> order;  // numbers of the buckets in the order of their first use
     for (const Op& op : segment.ops) {
       for (int bucket : buckets_read_by(op)) {
@@ -118,18 +129,17 @@ class Gatherer {
     }
     std::vector<Op> ops;
     std::size_t begun = 0, done = 0;  // numbers of buckets of `order` with a begun and with an ended gather
-    const auto begin = [&] {
-      if (begun < order.size()) ops.push_back(gather(order[begun++], gathered));
+    const auto begin_until = [&](std::size_t count) {
+      for (; begun < std::min(count, order.size()); ++begun) begin_gather(order[begun], gathered, ops);
     };
     for (Op& op : segment.ops) {
       for (int bucket : buckets_read_by(op)) {
         const auto position = static_cast<std::size_t>(std::find(order.begin(), order.end(), bucket) - order.begin());
         if (position < done) continue;
         done = position + 1;
-        if (begun < done) begin();
-        if (!ahead_) continue;
-        ops.push_back(wait_for(program_, gathered[static_cast<std::size_t>(bucket)].whole));
-        begin();
+        begin_until(done);
+        end_gather(gathered[static_cast<std::size_t>(bucket)], ops);
+        if (ahead_) begin_until(done + buckets_ahead);
       }
       for (TensorId& input : op.inputs) {
         const auto bucket = bucket_of_.find(input);
@@ -140,16 +150,29 @@ class Gatherer {
     segment.ops = std::move(ops);
   }
 
-  Op gather(int bucket, const std::vector<Gathered>& gathered) const {
+  // Appends the ops that begin to gather a bucket.
+  void begin_gather(int bucket, const std::vector<Gathered>& gathered, std::vector<Op>& ops) const {
     const auto number = static_cast<std::size_t>(bucket);
-    auto def = std::make_shared<AllGather>(MeshAxis::data, replicas_, ahead_);
-    return {
-        std::move(def), {program_.flat.buckets[number].parameter}, {gathered[number].whole}, gathered[number].name, {}};
+    const Gathered& of = gathered[number];
+    TensorId shard = program_.flat.buckets[number].parameter, whole = of.whole;
+    if (of.rounded != no_tensor) {
+      ops.push_back({std::make_shared<Cast>(DType::bfloat16), {shard}, {of.rounded_shard}, of.name, {}});
+      shard = of.rounded_shard, whole = of.rounded;
+    }
+    ops.push_back({std::make_shared<AllGather>(MeshAxis::data, replicas_, ahead_), {shard}, {whole}, of.name, {}});
+  }
+
+  // Appends the ops after which the bucket is gathered.
+  void end_gather(const Gathered& of, std::vector<Op>& ops) const {
+    const bool rounded = of.rounded != no_tensor;
+    if (ahead_) ops.push_back(wait_for(program_, rounded ? of.rounded : of.whole));
+    if (rounded) ops.push_back({std::make_shared<Cast>(DType::float32), {of.rounded}, {of.whole}, of.name, {}});
   }
 
   Program program_;
   const int replicas_;
-  const bool ahead_;
+  const bool ahead_;                   // whether buckets are gathered in parallel with other ops
+  const bool rounds_;                  // whether matrices are gathered as bfloat16
   std::map<TensorId, int> bucket_of_;  // number of the bucket; key: the parameter
 };
 
@@ -164,7 +187,9 @@ TensorId add_parameter_shard(Program& program, std::size_t bucket) {
 
 Program gather_parameters(Program program, const MeshRank& rank, const Strategy& strategy) {
   if (!program.flat.shares(Quantity::parameters)) return program;
-  return Gatherer(std::move(program), rank.size(MeshAxis::data), strategy.overlap).run();
+  return Gatherer(std::move(program), rank.size(MeshAxis::data), strategy.overlap,
+                  strategy.options.parameter_dtype == CommunicatedDType::bfloat16)
+      .run();
 }
 
 }  // namespace trainctl

@@ -11,8 +11,8 @@ TensorId add_parameter_shard(Program& program, std::size_t bucket);
 
 // If the layout shards parameters (`shard: parameters`), gathers each bucket before the first op that reads it, in the
 // forward pass and again in the backward pass. Between the passes no rank holds the whole bucket. With overlap the next
-// bucket is gathered while the ops that read this one run. Applies to training and evaluation programs; other programs
-// are not changed.
+// two buckets are gathered while the ops that read this one run. With `parameter_dtype: bfloat16`, buckets of matrices
+// are rounded before they are gathered. Applies to training and evaluation programs; other programs are not changed.
 Program gather_parameters(Program program, const MeshRank& rank, const Strategy& strategy);
 
 }  // namespace trainctl

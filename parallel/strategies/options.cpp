@@ -52,6 +52,19 @@ void check_micro_batches(const StrategyOptions& options, const Node& node, Reade
                "train.gradient_accumulation instead");
 }
 
+void check_parameter_dtype(const StrategyOptions& options, const Node& node, Reader& reader) {
+  if (options.parameter_dtype == CommunicatedDType::float32 || options.shard == Shard::parameters) return;
+  reader.error(node.find("parameter_dtype")->location,
+               "parameter_dtype is for parameters that are gathered for each pass: set `shard: parameters` too");
+}
+
+void check_sequence_parallel(const StrategyOptions& options, const Node& node, Reader& reader) {
+  if (!options.sequence_parallel || options.tensor.value > 1) return;
+  reader.error(node.find("sequence_parallel")->location,
+               "sequence_parallel divides positions among the ranks that share layers, but no ranks do: set `tensor` "
+               "too");
+}
+
 void check_share(const StrategyOptions& options, const Node& node, Reader& reader) {
   const auto* speeds = std::get_if<std::vector<double>>(&options.share.value);
   if (speeds == nullptr) return;
@@ -79,7 +92,7 @@ void check_reproducible(const StrategyOptions& options, const Node& node, Reader
          "replicas that step independently use only their own shares of the batch");
   refuse(options.share.value != ShareValue(ShareMode::equal), "share",
          "the logical shards are divided equally among the replicas");
-  refuse(options.gradient_dtype != GradientDType::float32, "gradient_dtype",
+  refuse(options.gradient_dtype != CommunicatedDType::float32, "gradient_dtype",
          "each replica would round the sum of its own shards");
   refuse(!options.micro_batches.is_auto(), "micro_batches", "the logical shards are the micro-batches");
 }
@@ -94,7 +107,7 @@ void check_sync_every(const StrategyOptions& options, const Node& node, Reader& 
                         name_of(options.shard)),
                  options.sync_every.location, "sync_every");
   }
-  if (options.gradient_dtype != GradientDType::float32) {
+  if (options.gradient_dtype != CommunicatedDType::float32) {
     reader.error(node.find("gradient_dtype")->location,
                  "with `sync_every` replicas are averaged and no gradients are communicated: set only one of the two",
                  options.sync_every.location, "sync_every");
@@ -133,12 +146,20 @@ Keys<StrategyOptions> StrategyOptions::keys() {
            "Number of ranks of one host that share each layer: each holds and computes some of its units, filters or "
            "token vectors.",
            between(1, max_tensor_ranks))
+      .key("sequence_parallel", &StrategyOptions::sequence_parallel,
+           "Whether the ranks that share layers (`tensor`) also divide the positions of sequences among them, in the "
+           "norms, dropout and sums between the layers that they share: less memory for activations, and the same "
+           "results. The number of ranks must divide the positions.")
       .key("shard", &StrategyOptions::shard,
            "What is sharded over the replicas: optimizer (its states), gradients (and states), parameters (and both; "
            "PyTorch's full shard): stages 1, 2 and 3 of ZeRO. Each rank needs less memory; the results are the same.")
       .key("gradient_dtype", &StrategyOptions::gradient_dtype,
            "Element type in which gradients are communicated between replicas; bfloat16 halves the bytes: each "
            "replica's gradient is rounded, sums are computed in float32 and rounded again.")
+      .key("parameter_dtype", &StrategyOptions::parameter_dtype,
+           "Element type in which `shard: parameters` gathers matrices and filters; bfloat16 halves the bytes. Layers "
+           "that compute in bfloat16 (`train.precision`) round them to it in any case. Vectors, such as biases and the "
+           "weights of norms, are gathered as float32.")
       .key("sync_every", &StrategyOptions::sync_every,
            "Number of steps that replicas take independently, with their own gradients, before parameters, running "
            "statistics and the optimizer's states are averaged, weighted by samples seen (local SGD): for slow "
@@ -164,6 +185,8 @@ Keys<StrategyOptions> StrategyOptions::keys() {
       .key("verify_every", &StrategyOptions::verify_every,
            "How often the replicas are compared by hash, in steps or epochs.")
       .check(check_place)
+      .check(check_sequence_parallel)
+      .check(check_parameter_dtype)
       .check(check_micro_batches)
       .check(check_sync_every)
       .check(check_reproducible)
@@ -190,7 +213,9 @@ StrategyOptions for_one_rank(StrategyOptions options) {
   options.data = {};
   options.pipeline.value = options.tensor.value = 1;
   options.place.clear();
+  options.sequence_parallel = false;
   options.shard = Shard::none;
+  options.parameter_dtype = CommunicatedDType::float32;
   options.sync_every.value = 1;
   options.micro_batches = {};
   options.share = ShareValue(ShareMode::equal);

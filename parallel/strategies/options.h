@@ -28,13 +28,13 @@ struct EnumNames<Shard> {
 // Whether each rank keeps whole gradients in memory from one micro-batch to the next.
 inline bool keeps_gradients(Shard shard) { return shard <= Shard::optimizer; }
 
-// The element type in which gradients are communicated between replicas.
-enum class GradientDType { float32, bfloat16 };
+// The element type in which gradients or parameters are communicated between replicas.
+enum class CommunicatedDType { float32, bfloat16 };
 
 template <>
-struct EnumNames<GradientDType> {
-  static constexpr EnumName<GradientDType> names[] = {{GradientDType::float32, "float32"},
-                                                      {GradientDType::bfloat16, "bfloat16"}};
+struct EnumNames<CommunicatedDType> {
+  static constexpr EnumName<CommunicatedDType> names[] = {{CommunicatedDType::float32, "float32"},
+                                                          {CommunicatedDType::bfloat16, "bfloat16"}};
 };
 
 // The order of a pipeline's micro-batches.
@@ -81,9 +81,11 @@ struct StrategyOptions {
   std::map<std::string, std::vector<Reference>> place;  // patterns of layer names; key: the stage
   PipelineSchedule schedule = PipelineSchedule::one_forward_one_backward;
   Auto<Located<int>> micro_batches;
-  Located<int> tensor{1, {}};  // number of ranks that share each layer
+  Located<int> tensor{1, {}};      // number of ranks that share each layer
+  bool sequence_parallel = false;  // whether the ranks that share layers split the positions between them
   Shard shard = Shard::none;
-  GradientDType gradient_dtype = GradientDType::float32;
+  CommunicatedDType gradient_dtype = CommunicatedDType::float32;
+  CommunicatedDType parameter_dtype = CommunicatedDType::float32;  // of matrices and filters with `shard: parameters`
   Located<int> sync_every{1, {}};  // number of steps that replicas take independently before they are averaged
   Recompute recompute = Recompute::none;
   Size bucket_size = Size::megabytes(25);

@@ -21,7 +21,7 @@ class Sharder {
   Sharder(Program program, const MeshRank& rank, const Strategy& strategy)
       : program_(std::move(program)),
         overlap_(strategy.overlap),
-        rounds_(strategy.options.gradient_dtype == GradientDType::bfloat16),
+        rounds_(strategy.options.gradient_dtype == CommunicatedDType::bfloat16),
         replicas_(rank.size(MeshAxis::data)),
         shares_gradients_(strategy.options.shard != Shard::optimizer),
         shares_parameters_(strategy.options.shard == Shard::parameters) {
@@ -30,10 +30,12 @@ class Sharder {
     // One bucket suffices if several would save neither time nor memory.
     constexpr std::int64_t unlimited = std::numeric_limits<std::int64_t>::max();
     const bool has_buckets = shares_gradients_ || ((overlap_ || rounds_) && !reproducible);
-    for (std::vector<TensorId>& gradients : has_buckets ? gradient_buckets(program_.flat, strategy.options)
-                                                        : gradient_buckets(program_.flat, unlimited, unlimited)) {
-      add(std::move(gradients));
+    std::vector<std::vector<TensorId>> buckets = has_buckets ? gradient_buckets(program_.flat, strategy.options)
+                                                             : gradient_buckets(program_.flat, unlimited, unlimited);
+    if (strategy.options.parameter_dtype == CommunicatedDType::bfloat16) {
+      separate_vectors(buckets, program_.flat, program_.tensors);
     }
+    for (std::vector<TensorId>& gradients : buckets) add(std::move(gradients));
     const Quantity last = shares_parameters_  ? Quantity::parameters
                           : shares_gradients_ ? Quantity::gradients
                                               : Quantity::states;

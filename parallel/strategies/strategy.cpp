@@ -10,6 +10,8 @@
 #include "parallel/strategies/reproducible/reproducible.h"
 #include "parallel/strategies/sharded.h"
 #include "parallel/strategies/synchronized.h"
+#include "parallel/strategies/tensor/gather_again.h"
+#include "parallel/strategies/tensor/shared_parameters.h"
 #include "parallel/strategies/tensor/split_layers.h"
 
 namespace trainctl {
@@ -20,6 +22,8 @@ constexpr StrategyEntry strategies[] = {
     {split_layers, nullptr},            // tensor parallelism
     {cut_stage, schedule_stage},        // pipeline
     {synchronize_statistics, nullptr},  // batch normalization over the data axis
+    {nullptr, read_shared_parameters},  // of sequence parallelism
+    {nullptr, gather_again},            // activations of sequence parallelism
     {nullptr, recompute_activations},
     {nullptr, reduce_gradients},  // data parallelism
     {nullptr, share_update},      // sharding

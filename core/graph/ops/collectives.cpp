@@ -3,6 +3,7 @@
 
 #include "core/graph/differentiator.h"
 #include "core/graph/ops/attributes.h"
+#include "core/graph/ops/elementwise/activations.h"
 #include "core/graph/ops/reshaping/columns.h"
 #include "core/graph/placement_rules.h"
 
@@ -41,6 +42,8 @@ OutputPlacements from_to(MeshAxis axis, const PlacementQuery& query, const Place
   return {{}, format("{} is {} and not {}", query.input_name(0), to_string(x), to_string(from))};
 }
 
+int last_dimension(const PlacementQuery& query) { return static_cast<int>(query.input_types[0].shape.rank()) - 1; }
+
 // The output has the placement of the input. A tensor that is received from another rank has no input and counts as
 // replicated.
 OutputPlacements pass(const PlacementQuery& query) {
@@ -63,8 +66,20 @@ OutputPlacements Identity::placements(const PlacementQuery& query) const {
   return from_to(axis, query, replicated, replicated);
 }
 
+// The gradient of a parameter is written, or added to its value, by ops; an op that reads the identity of a parameter
+// computes this rank's summand.
 void Identity::differentiate(const Op& op, Differentiator& differentiator) const {
-  contribute_through(std::make_shared<AllReduce>(axis), op, differentiator);
+  if (differentiator.tensor(op.inputs[0]).role != Role::parameter) {
+    return contribute_through(std::make_shared<AllReduce>(axis), op, differentiator);
+  }
+  const TensorId summand = differentiator.gradient_of(op.outputs[0]);
+  const TensorId gradient = differentiator.parameter_gradient(op.inputs[0]);
+  if (!differentiator.accumulate()) {
+    differentiator.emit_into(std::make_shared<AllReduce>(axis), {summand}, {gradient}, op);
+    return;
+  }
+  differentiator.emit_into(std::make_shared<AllReduce>(axis), {summand}, {summand}, op);
+  differentiator.emit_into(std::make_shared<Add>(), {gradient, summand}, {gradient}, op);
 }
 
 std::vector<TensorType> ReduceScatter::outputs(std::span<const TensorType> inputs) const {
@@ -94,21 +109,51 @@ void AllGather::differentiate(const Op& op, Differentiator& differentiator) cons
   contribute_through(std::make_shared<ReduceScatter>(axis, ranks), op, differentiator);
 }
 
+std::string AllGatherColumns::attributes() const {
+  return text_of(*this).value("columns", columns).flag("summands", use == GatheredUse::summands).text();
+}
+
 std::vector<TensorType> AllGatherColumns::outputs(std::span<const TensorType> inputs) const {
-  const Shape& x = inputs[0].shape;
-  return {{x.with_back(checked_multiply(x.back(), ranks)), inputs[0].dtype}};
+  require(inputs[0].shape.back() == shard.size_of(columns),
+          format("all_gather_columns: x {} is not shard {} of {} columns", to_string(inputs[0].shape), shard.index,
+                 columns));
+  return {{inputs[0].shape.with_back(columns), inputs[0].dtype}};
 }
 
 // Along other axes, the last dimension must not be split.
 OutputPlacements AllGatherColumns::placements(const PlacementQuery& query) const {
   if (query.axis != axis) return place_rows(query, true);
-  const Placement columns = split_along(static_cast<int>(query.input_types[0].shape.rank()) - 1);
-  if (query.inputs[0] == columns) return {{replicated}, {}};
-  return {{}, format("{} is {} and not {}", query.input_name(0), to_string(query.inputs[0]), to_string(columns))};
+  return from_to(axis, query, split_along(last_dimension(query)), replicated);
+}
+
+std::int64_t AllGatherColumns::workspace_bytes(std::span<const TensorType> inputs) const {
+  return inputs[0].shape.rows() * shard.count * largest_width() * size_of(inputs[0].dtype);
 }
 
 void AllGatherColumns::differentiate(const Op& op, Differentiator& differentiator) const {
-  contribute_through(std::make_shared<TakeColumns>(axis, ranks, index), op, differentiator);
+  if (use == GatheredUse::summands) {
+    contribute_through(std::make_shared<ReduceScatterColumns>(axis, shard), op, differentiator);
+  } else {
+    contribute_through(std::make_shared<TakeColumns>(axis, shard), op, differentiator);
+  }
+}
+
+std::vector<TensorType> ReduceScatterColumns::outputs(std::span<const TensorType> inputs) const {
+  const Shape& x = inputs[0].shape;
+  require(x.rank() > 0 && x.back() % shard.count == 0,
+          "reduce_scatter_columns: the last dimension is not a multiple of the number of ranks");
+  return {{x.with_back(x.back() / shard.count), inputs[0].dtype}};
+}
+
+// Along other axes, the last dimension must not be split.
+OutputPlacements ReduceScatterColumns::placements(const PlacementQuery& query) const {
+  if (query.axis != axis) return place_rows(query, true);
+  return from_to(axis, query, partial, split_along(last_dimension(query)));
+}
+
+void ReduceScatterColumns::differentiate(const Op& op, Differentiator& differentiator) const {
+  const std::int64_t columns = differentiator.tensor(op.inputs[0]).type.shape.back();
+  contribute_through(std::make_shared<AllGatherColumns>(axis, shard, columns), op, differentiator);
 }
 
 std::vector<TensorType> AllToAll::outputs(std::span<const TensorType> inputs) const {

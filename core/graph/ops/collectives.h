@@ -87,20 +87,45 @@ struct AllGather final : Collective {
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };
 
-// y = the tensors x of all ranks, concatenated along the last dimension in the order of the ranks. Inputs: x [..., C].
-// Outputs: y [..., ranks * C]. All ranks run the same ops on y (after all_gather, each rank computes its share).
-// Therefore the gradient with respect to y is equal on all ranks, and the gradient of the op is take_columns: each rank
-// takes its columns.
-struct AllGatherColumns final : Collective {
-  int ranks = 1;  // number of ranks along the axis
-  int index = 0;  // index of this rank along the axis
+// What the ranks do with a gathered tensor, which determines the gradient of the gathering.
+enum class GatheredUse {
+  same,     // all ranks run the same ops on it, so that its gradient is equal on all ranks; each rank takes its columns
+  summands  // each rank computes a share of the next ops, so that the gradient is the sum of those of the ranks
+};
 
-  AllGatherColumns(MeshAxis a, int r, int i) : Collective(a), ranks(r), index(i) {}
+// y = the tensors x of all ranks, concatenated along the last dimension in the order of the ranks. Inputs: x [..., C].
+// Outputs: y [..., columns]. Each rank has the columns that ShardPosition gives to it; their numbers may differ by one.
+// The gradient is take_columns or, for GatheredUse::summands, reduce_scatter_columns; the latter requires that the
+// number of ranks divides the columns.
+struct AllGatherColumns final : Collective {
+  ShardPosition shard;       // the number of ranks along the axis, and the index of this rank
+  std::int64_t columns = 0;  // columns of y
+  GatheredUse use = GatheredUse::same;
+
+  AllGatherColumns(MeshAxis a, ShardPosition s, std::int64_t c, GatheredUse u = GatheredUse::same)
+      : Collective(a), shard(s), columns(c), use(u) {}
   std::string_view kind() const override { return "all_gather_columns"; }
+  std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
   OutputPlacements placements(const PlacementQuery& query) const override;
+  // The largest number of columns of a rank. As many are exchanged for each rank.
+  std::int64_t largest_width() const { return (columns + shard.count - 1) / shard.count; }
   // Space for the tensors of all ranks, which arrive one after the other.
-  std::int64_t workspace_bytes(std::span<const TensorType> inputs) const override { return ranks * inputs[0].bytes(); }
+  std::int64_t workspace_bytes(std::span<const TensorType> inputs) const override;
+  void differentiate(const Op& op, Differentiator& differentiator) const override;
+};
+
+// y = this rank's columns of the sum of x over the ranks. Inputs: x [..., ranks * C]. Outputs: y [..., C]. Its gradient
+// is all_gather_columns.
+struct ReduceScatterColumns final : Collective {
+  ShardPosition shard;  // the number of ranks along the axis, and the index of this rank
+
+  ReduceScatterColumns(MeshAxis a, ShardPosition s) : Collective(a), shard(s) {}
+  std::string_view kind() const override { return "reduce_scatter_columns"; }
+  std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
+  OutputPlacements placements(const PlacementQuery& query) const override;
+  // Space for the summands of all shards, one shard after the other.
+  std::int64_t workspace_bytes(std::span<const TensorType> inputs) const override { return inputs[0].bytes(); }
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };
 

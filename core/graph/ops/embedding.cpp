@@ -7,7 +7,12 @@
 
 namespace trainctl {
 
-std::string Embedding::attributes() const { return AttributeText().value("to", name_of(to)).text(); }
+std::string Embedding::attributes() const {
+  AttributeText text;
+  text.value("to", name_of(to));
+  if (range) text.word(to_string(*range));
+  return text.text();
+}
 
 std::vector<TensorType> Embedding::outputs(std::span<const TensorType> inputs) const {
   require(inputs[0].dtype == DType::int32 && inputs[1].shape.rank() == 2,
@@ -18,13 +23,16 @@ std::vector<TensorType> Embedding::outputs(std::span<const TensorType> inputs) c
 void Embedding::differentiate(const Op& op, Differentiator& differentiator) const {
   if (!differentiator.needs_gradient(op.inputs[1])) return;
   const std::int64_t rows = differentiator.tensor(op.inputs[1]).type.shape[0];
-  differentiator.emit_into(std::make_shared<EmbeddingGrad>(rows, differentiator.accumulate()),
+  differentiator.emit_into(std::make_shared<EmbeddingGrad>(rows, differentiator.accumulate(), range),
                            {op.inputs[0], differentiator.gradient_of(op.outputs[0])},
                            {differentiator.parameter_gradient(op.inputs[1])}, op);
 }
 
 std::string EmbeddingGrad::attributes() const {
-  return AttributeText().value("rows", rows).flag("accumulate", accumulate).text();
+  AttributeText text;
+  text.value("rows", rows).flag("accumulate", accumulate);
+  if (range) text.word(to_string(*range));
+  return text.text();
 }
 
 std::vector<TensorType> EmbeddingGrad::outputs(std::span<const TensorType> inputs) const {
@@ -35,13 +43,30 @@ double EmbeddingGrad::flops(std::span<const TensorType> inputs, std::span<const 
   return static_cast<double>(inputs[1].shape.count());
 }
 
+// Only the ranks of the tensor axis hold ranges of the rows; their look-ups are summands.
 OutputPlacements Embedding::placements(const PlacementQuery& query) const {
   const std::string numbers = every_dimension(query.input_types[0]);
+  if (range && query.axis == MeshAxis::tensor) return place_by({{numbers, "r."}, {numbers + ".+r"}}, query);
   return place_by({{numbers, ".o"}, {numbers + "o"}}, query);
 }
 
+std::shared_ptr<const OpDef> Embedding::on_shard(std::span<const TensorType> inputs,
+                                                 std::span<const std::optional<int>> split,
+                                                 const ShardPosition& ranks) const {
+  if (split[1] != 0) return nullptr;
+  const std::int64_t rows = inputs[1].shape[0];
+  return std::make_shared<Embedding>(to, ColumnRange{ranks.first_of(rows), rows});
+}
+
+// All ranks of the tensor axis have the same numbers and gradients; each computes the rows of its range.
 OutputPlacements EmbeddingGrad::placements(const PlacementQuery& query) const {
   const std::string numbers = every_dimension(query.input_types[0]);
+  if (range && query.axis == MeshAxis::tensor) {
+    OutputPlacements result =
+        place_by({{none_split(query.input_types[0]), none_split(query.input_types[1])}, {".."}}, query);
+    if (result.problem.empty()) result.outputs = {split_along(0)};
+    return kept_if(accumulate, std::move(result), query);
+  }
   return kept_if(accumulate, place_by({{numbers, numbers + "o+S"}, {".o+" + numbers + "S"}}, query), query);
 }
 

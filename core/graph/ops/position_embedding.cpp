@@ -20,8 +20,11 @@ std::vector<TensorType> PositionEmbedding::outputs(std::span<const TensorType> i
   return {inputs[0]};
 }
 
+// If the table has as many rows as x has positions, both can be split along the positions.
 OutputPlacements PositionEmbedding::placements(const PlacementQuery& query) const {
+  const bool all = !starts && query.input_types[0].shape[1] == query.input_types[1].shape[0];
   PlacementRule rule{{"a.c", ".c"}, {"a.c"}};
+  if (all) rule = {{"apc", "pc"}, {"apc"}};
   if (starts) rule.inputs.emplace_back("a");
   return place_by(rule, query);
 }
@@ -59,7 +62,9 @@ std::vector<TensorType> PositionEmbeddingGrad::outputs(std::span<const TensorTyp
 }
 
 OutputPlacements PositionEmbeddingGrad::placements(const PlacementQuery& query) const {
-  return kept_if(accumulate, place_by({{"a.c+S"}, {".c+aS"}}, query), query);
+  const bool all = query.input_types[0].shape[1] == query.output_types[0].shape[0];
+  const PlacementRule rule = all ? PlacementRule{{"apc+S"}, {"pc+aS"}} : PlacementRule{{"a.c+S"}, {".c+aS"}};
+  return kept_if(accumulate, place_by(rule, query), query);
 }
 
 double PositionEmbeddingGrad::flops(std::span<const TensorType> inputs, std::span<const TensorType>) const {

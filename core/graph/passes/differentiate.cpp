@@ -25,7 +25,7 @@ class Tape final : public Differentiator {
     for (std::size_t i = graph_.ops.size(); i-- > 0;) {
       const Op& op = graph_.ops[i];
       if (!reached(op) || !reads_needed(op)) continue;
-      op_accumulates_ = accumulate_ || adds_to_gradients(op);
+      op_accumulates_ = !reads_shared_parameters(op) && (accumulate_ || adds_to_gradients(op));
       op.def->differentiate(op, *this);
     }
     return std::move(backward_);
@@ -38,6 +38,7 @@ class Tape final : public Differentiator {
 
   TensorId parameter_gradient(TensorId parameter) override {
     require(needs_gradient(parameter), format("the gradient of {} is not needed", tensor(parameter).name));
+    if (is_shared_parameter(parameter)) return summand_of(parameter);
     const auto known = backward_.parameter_gradients.find(parameter);
     if (known != backward_.parameter_gradients.end()) {
       require(op_accumulates_, format("an op overwrites the gradient of {}", tensor(parameter).name));
@@ -114,6 +115,22 @@ class Tape final : public Differentiator {
     require(!adds || std::none_of(op.inputs.begin(), op.inputs.end(), is_new),
             format("'{}' shares only some of its parameters with another op", op.name));
     return adds;
+  }
+  // Whether the tensor is an alias of a parameter, such as the output of Identity: ops that read it compute this rank's
+  // summand of the parameter's gradient.
+  bool is_shared_parameter(TensorId id) const {
+    const TensorId of = tensor(id).alias_of;
+    return of != no_tensor && tensor(of).role == Role::parameter;
+  }
+  bool reads_shared_parameters(const Op& op) const {
+    return std::any_of(op.inputs.begin(), op.inputs.end(), [this](TensorId id) { return is_shared_parameter(id); });
+  }
+  TensorId summand_of(TensorId shared) {
+    require(gradient_of(shared) == no_tensor, format("several ops read {}", tensor(shared).name));
+    Tensor summand;
+    summand.name = tensor(shared).name + "/gradient";
+    summand.type = tensor(shared).type;
+    return gradients_[index(shared)] = graph_.add_tensor(std::move(summand));
   }
   bool reached(const Op& op) const {
     const auto has_gradient = [this](TensorId output) { return gradient_of(output) != no_tensor; };

@@ -29,7 +29,11 @@ Communication communication(const Program& program, const Op& op, const Schedule
     result.ranks = gather->ranks;
   } else if (const auto* columns = op.get_if<AllGatherColumns>()) {
     result.kind = Kind::all_gather;
-    result.ranks = columns->ranks;
+    result.ranks = columns->shard.count;
+  } else if (const auto* summed = op.get_if<ReduceScatterColumns>()) {
+    result.kind = Kind::reduce_scatter;
+    result.ranks = summed->shard.count;
+    whole = op.inputs[0];
   } else if (const auto* exchange = op.get_if<AllToAll>()) {
     result.kind = Kind::all_to_all;
     result.ranks = exchange->ranks;
@@ -45,6 +49,9 @@ Communication communication(const Program& program, const Op& op, const Schedule
   }
   const TensorType& type = program.tensor(whole).type;
   result.count = type.shape.count();
+  if (const auto* columns = op.get_if<AllGatherColumns>()) {
+    result.count = type.shape.rows() * columns->shard.count * columns->largest_width();
+  }
   result.dtype = type.dtype;
   return result;
 }

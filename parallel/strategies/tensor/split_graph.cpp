@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/graph/ops/collectives.h"
 #include "core/graph/ops/reshaping/columns.h"
 #include "core/graph/ops/reshaping/shaping.h"
 
@@ -18,17 +17,25 @@ Shape as_columns(const Shape& shape, int dimension) {
   return Shape(std::move(sizes));
 }
 
-Shape divided(Shape shape, int dimension, int ranks) {
-  shape[dimension] /= ranks;
-  return shape;
-}
+constexpr int positions = 1;  // the dimension of the positions of [N, positions, channels]
 
 bool is_last(int dimension, const TensorType& type) { return dimension == type.shape.rank() - 1; }
 
 }  // namespace
 
-SplitGraph::SplitGraph(const Graph& graph, const ShardPosition& ranks, const Stages& stages)
-    : from_(graph), ranks_(ranks), stages_(stages), versions_(graph.tensors.size()) {}
+SplitGraph::SplitGraph(const Graph& graph, const ShardPosition& ranks, const Stages& stages, bool by_positions)
+    : from_(graph), ranks_(ranks), stages_(stages), by_positions_(by_positions), versions_(graph.tensors.size()) {}
+
+Shape SplitGraph::divided(Shape shape, int dimension) const {
+  shape[dimension] = ranks_.size_of(shape[dimension]);
+  return shape;
+}
+
+TensorShard SplitGraph::shard_of(const Shape& whole, int dimension) const {
+  std::vector<std::int64_t> offsets(whole.sizes().size(), 0);
+  offsets[static_cast<std::size_t>(dimension)] = ranks_.first_of(whole[dimension]);
+  return {whole, TensorExtent::box(whole, std::move(offsets), divided(whole, dimension).sizes())};
+}
 
 void SplitGraph::count_exchange(TensorId id) {
   groups_[versions(id).group].exchanged += static_cast<double>(from_.tensor(id).type.shape.count());
@@ -38,28 +45,36 @@ TensorId SplitGraph::whole(TensorId id) {
   if (versions(id).whole != no_tensor) return versions(id).whole;
   const Tensor& tensor = from_.tensor(id);
   if (!versions(id).dimension) return versions(id).whole = to_.add_tensor(tensor);
-  count_exchange(id);
-  const int dimension = *versions(id).dimension;
-  const bool columns = is_last(dimension, tensor.type);
-  const Op& maker = maker_of(id);
-  TensorId made = versions(id).shard;
-  if (!columns) made = reshaped(made, as_columns(to_.tensor(made).type.shape, dimension), maker);
-  const auto gather = std::make_shared<AllGatherColumns>(MeshAxis::tensor, ranks_.count, ranks_.index);
-  made = emit(gather, {made}, maker, columns ? "/gathered" : "/columns")[0];
-  if (!columns) made = reshaped(made, tensor.type.shape, maker);
+  if (versions(id).group >= 0) count_exchange(id);
+  const TensorId made = gathered(id, GatheredUse::same, maker_of(id));
   to_.tensors[static_cast<std::size_t>(made)].name = tensor.name + "/gathered";
   return versions(id).whole = made;
+}
+
+TensorId SplitGraph::gathered(TensorId id, GatheredUse use, const Op& reader) {
+  const Shape& whole = from_.tensor(id).type.shape;
+  const int dimension = *versions(id).dimension;
+  const bool columns = is_last(dimension, from_.tensor(id).type);
+  require(columns || whole[dimension] % ranks_.count == 0, "shards of several sizes are gathered along a dimension");
+  TensorId made = versions(id).shard;
+  if (!columns) made = reshaped(made, as_columns(to_.tensor(made).type.shape, dimension), reader);
+  const std::int64_t width = as_columns(whole, dimension).back();
+  const auto gather = std::make_shared<AllGatherColumns>(MeshAxis::tensor, ranks_, width, use);
+  made = emit(gather, {made}, reader, columns ? "/gathered" : "/columns")[0];
+  return columns ? made : reshaped(made, whole, reader);
 }
 
 // Each stage of a pipeline with ops that read the shared tensor adds the gradients itself, since stages exchange whole
 // gradients.
 TensorId SplitGraph::shared(TensorId id, const Op& reader) {
-  const TensorId x = whole(id);
+  const bool by_positions = is_by_positions(id);
+  const TensorId x = by_positions ? no_tensor : whole(id);
   Versions& of = versions(id);
   const int stage = stage_of(reader);
   if (of.shared == no_tensor || of.shared_in != stage) {
     of.shared_in = stage;
-    of.shared = emit(std::make_shared<Identity>(MeshAxis::tensor), {x}, reader, "/input")[0];
+    of.shared = by_positions ? gathered(id, GatheredUse::summands, reader)
+                             : emit(std::make_shared<Identity>(MeshAxis::tensor), {x}, reader, "/input")[0];
     const int joined = std::exchange(of.group, groups_.add());
     if (joined >= 0) groups_.join(of.group, joined);
     count_exchange(id);
@@ -67,17 +82,41 @@ TensorId SplitGraph::shared(TensorId id, const Op& reader) {
   return of.shared;
 }
 
+TensorId SplitGraph::shared_parameter(TensorId id, const Op& reader) {
+  const TensorId made = emit(std::make_shared<Identity>(MeshAxis::tensor), {whole(id)}, reader, "/parameter")[0];
+  to_.tensors[static_cast<std::size_t>(made)].name = from_.tensor(id).name + "/" + reader.name;
+  return made;
+}
+
+bool SplitGraph::scatters(TensorId id) const {
+  const Shape& shape = from_.tensor(id).type.shape;
+  return by_positions_ && shape.rank() == 3 && shape[positions] % ranks_.count == 0;
+}
+
+TensorId SplitGraph::sum(TensorId summand, const Op& like, const std::string& suffix) {
+  if (!scatters(like.outputs[0]))
+    return emit(std::make_shared<AllReduce>(MeshAxis::tensor), {summand}, like, suffix)[0];
+  const Shape whole = to_.tensor(summand).type.shape;
+  TensorId made = reshaped(summand, as_columns(whole, positions), like);
+  made = emit(std::make_shared<ReduceScatterColumns>(MeshAxis::tensor, ranks_), {made}, like, "/columns")[0];
+  made = reshaped(made, divided(whole, positions), like);
+  to_.tensors[static_cast<std::size_t>(made)].name = from_.tensor(like.outputs[0]).name + suffix;
+  return made;
+}
+
 TensorId SplitGraph::shard(TensorId id, int dimension, const Op& reader) {
   const Tensor& tensor = from_.tensor(id);
   if (versions(id).dimension == dimension) return versions(id).shard;
   if (tensor.role == Role::parameter || tensor.role == Role::statistic) return parameter_shard(id, dimension);
-  if (versions(id).group < 0) versions(id).group = groups_.add();
   TensorId x = whole(id);
-  count_exchange(id);  // exchange of the gradient
+  if (!by_positions_) {
+    if (versions(id).group < 0) versions(id).group = groups_.add();
+    count_exchange(id);  // exchange of the gradient
+  }
   const bool columns = is_last(dimension, tensor.type);
   if (!columns) x = reshaped(x, as_columns(tensor.type.shape, dimension), reader);
-  x = emit(std::make_shared<TakeColumns>(MeshAxis::tensor, ranks_.count, ranks_.index), {x}, reader, "/part")[0];
-  if (!columns) x = reshaped(x, divided(tensor.type.shape, dimension, ranks_.count), reader);
+  x = emit(std::make_shared<TakeColumns>(MeshAxis::tensor, ranks_), {x}, reader, "/part")[0];
+  if (!columns) x = reshaped(x, divided(tensor.type.shape, dimension), reader);
   return x;
 }
 
@@ -85,11 +124,8 @@ TensorId SplitGraph::parameter_shard(TensorId id, int dimension) {
   require(!versions(id).dimension && versions(id).whole == no_tensor,
           "a parameter is needed in two different ways: whole, or split along a dimension");
   Tensor shard = from_.tensor(id);
-  const Shape shape = shard.type.shape;
-  std::vector<std::int64_t> offsets(shape.sizes().size(), 0);
-  shard.type.shape = divided(shape, dimension, ranks_.count);
-  offsets[static_cast<std::size_t>(dimension)] = shard.type.shape[dimension] * ranks_.index;
-  shard.shard = TensorShard{shape, TensorExtent::box(shape, std::move(offsets), shard.type.shape.sizes())};
+  shard.shard = shard_of(shard.type.shape, dimension);
+  shard.type.shape = divided(shard.type.shape, dimension);
   shard.placements = placed(split_along(dimension), {MeshAxis::tensor});
   versions(id).dimension = dimension;
   return versions(id).shard = to_.add_tensor(std::move(shard));
@@ -113,10 +149,13 @@ std::vector<TensorId> SplitGraph::emit(std::shared_ptr<const OpDef> def, std::ve
 }
 
 // The placement is set explicitly, since a pipeline stage that receives the shard cannot derive it.
-void SplitGraph::set_shard(TensorId id, TensorId made, int dimension) {
-  to_.tensors[static_cast<std::size_t>(made)].placements = placed(split_along(dimension), {MeshAxis::tensor});
+void SplitGraph::set_shard(TensorId id, TensorId made, int dimension, bool by_positions) {
+  Tensor& tensor = to_.tensors[static_cast<std::size_t>(made)];
+  tensor.placements = placed(split_along(dimension), {MeshAxis::tensor});
+  tensor.shard = shard_of(from_.tensor(id).type.shape, dimension);
   versions(id).shard = made;
   versions(id).dimension = dimension;
+  versions(id).by_positions = by_positions;
 }
 
 int SplitGraph::stage_of(const Op& op) const {
@@ -133,7 +172,7 @@ const Op& SplitGraph::maker_of(TensorId id) const {
 
 TensorId SplitGraph::output(TensorId id) {
   const std::optional<int> dimension = versions(id).dimension;
-  if (!dimension || !is_last(*dimension, from_.tensor(id).type)) return whole(id);
+  if (!dimension || versions(id).by_positions || !is_last(*dimension, from_.tensor(id).type)) return whole(id);
   count_exchange(id);
   return versions(id).shard;
 }

@@ -21,12 +21,12 @@ bool is_integer(DType dtype) { return dtype == DType::int32 || dtype == DType::i
 class Walk {
  public:
   // The ops with the numbers in `excluded` do not begin to split.
-  Walk(const Graph& graph, const ShardPosition& ranks, const std::set<std::size_t>& excluded, const Stages& stages)
+  Walk(const Graph& graph, const ShardPosition& ranks, const std::set<std::size_t>& excluded, const Strategy& strategy)
       : graph_(graph),
         ranks_(ranks),
         excluded_(excluded),
         readers_(graph.tensors.size()),
-        split_(graph, ranks, stages) {
+        split_(graph, ranks, strategy.stages, strategy.options.sequence_parallel) {
     for (std::size_t i = 0; i < graph.ops.size(); ++i) {
       for (TensorId input : graph.ops[i].inputs) readers_[index(input)].push_back(i);
     }
@@ -49,11 +49,15 @@ class Walk {
  private:
   // Appends the op to the rank's graph. Returns false if it needs a whole parameter and the rank has only a shard.
   bool write(const Op& op, std::size_t number) {
-    Way way = best_way_of(op, false);
+    Way way = best_way_of(op, Slicing::none);
     const bool reads_split = reads_split_parameters(op);
-    if (way.sharing == Sharing::none && reads_split) way = best_way_of(op, true);
-    const bool may_share = way.sharing == Sharing::begin ? !is_excluded(op) : !updates_shared(op);
-    if (way.sharing != Sharing::none && may_share) {
+    if (way.sharing == Sharing::none && reads_positions(op)) way = best_way_of(op, Slicing::positions);
+    if (way.sharing == Sharing::none && reads_split) way = best_way_of(op, Slicing::all);
+    const bool begins = way.sharing == Sharing::begin || way.sharing == Sharing::begin_sum;
+    const bool may_share = begins ? !is_excluded(op) : !updates_shared(op);
+    if (way.sharing == Sharing::local && may_share && is_by_positions(op, way)) {
+      share_positions(op, way);
+    } else if (way.sharing != Sharing::none && may_share) {
       share(op, way, number);
     } else if (reads_split) {
       return false;
@@ -68,6 +72,42 @@ class Walk {
                        [this](TensorId id) { return is_parameter(graph_.tensor(id)) && split_.split_of(id); });
   }
 
+  // Whether the op reads a tensor that is split along its positions.
+  bool reads_positions(const Op& op) const {
+    return std::any_of(op.inputs.begin(), op.inputs.end(), [this](TensorId id) { return split_.is_by_positions(id); });
+  }
+
+  // Whether the ranks share the op along the positions alone: all activations of which it reads shards are split along
+  // the positions, or become so.
+  bool is_by_positions(const Op& op, const Way& way) const {
+    for (std::size_t i = 0; i < way.inputs.size(); ++i) {
+      const TensorId input = op.inputs[i];
+      if (!way.inputs[i] || is_parameter(graph_.tensor(input)) || !split_.split_of(input)) continue;
+      if (!split_.is_by_positions(input)) return false;
+    }
+    return reads_positions(op);
+  }
+
+  // Whether shards of a tensor may have several sizes: those of an output of the network, which a loss can be computed
+  // from, or of the output of an op from which such an output follows element by element.
+  bool leads_to_output(TensorId id) const {
+    const std::vector<TensorId>& outputs = graph_.outputs;
+    for (;;) {
+      if (std::find(outputs.begin(), outputs.end(), id) != outputs.end()) return true;
+      if (readers_[index(id)].size() != 1) return false;
+      const Op& reader = graph_.ops[readers_[index(id)][0]];
+      if (reader.inputs.size() != 1 || reader.outputs.size() != 1) return false;
+      if (graph_.tensor(reader.outputs[0]).type.shape != graph_.tensor(id).type.shape) return false;
+      id = reader.outputs[0];
+    }
+  }
+
+  // Whether the number of ranks must divide the dimensions along which the op's parameters are split. It need not for a
+  // table of tokens, whose look-ups are summands, or for the classes of an output.
+  bool requires_equal_shards(const Op& op) const {
+    return !is_integer(graph_.tensor(op.inputs[0]).type.dtype) && !leads_to_output(op.outputs[0]);
+  }
+
   // Returns all readers of the split parameters that the op needs whole.
   std::vector<std::size_t> conflicting(const Op& op) const {
     std::vector<std::size_t> ops;
@@ -78,24 +118,48 @@ class Walk {
     return ops;
   }
 
-  // Returns the best way to share the op. With `may_slice` each rank may use a slice of an activation that all ranks
-  // have.
-  Way best_way_of(const Op& op, bool may_slice) const {
+  // Which slices of activations that all ranks have an op may use: none, along the positions, or along any dimension.
+  enum class Slicing { none, positions, all };
+
+  Way best_way_of(const Op& op, Slicing slicing) const {
     std::vector<Operand> operands;
+    const bool by_positions = reads_positions(op), equal = requires_equal_shards(op);
     for (TensorId input : op.inputs) {
       const Tensor& tensor = graph_.tensor(input);
-      Operand operand{tensor.type, is_parameter(tensor), false, {}};
+      Operand operand{tensor.type, is_parameter(tensor), false, false, {}};
       const std::optional<int> split = split_.split_of(input);
       operand.is_reused = operand.is_parameter && !split && readers_[index(input)].size() > 1;
-      if (!operand.is_parameter) operand.alternatives.emplace_back();
+      operand.may_be_whole = by_positions && tensor.role == Role::parameter && tensor.type.shape.rank() == 1 && !split;
+      if (!operand.is_parameter || operand.may_be_whole) operand.alternatives.emplace_back();
       if (split) operand.alternatives.push_back(split);
-      const bool divides = !split && (operand.is_parameter || (may_slice && !is_integer(tensor.type.dtype)));
-      for (int i = 0; divides && i < tensor.type.shape.rank(); ++i) {
-        if (tensor.type.shape[i] % ranks_.count == 0) operand.alternatives.push_back(i);
+      for (int i = 0; !split && i < tensor.type.shape.rank(); ++i) {
+        const bool offered = operand.is_parameter || (!is_integer(tensor.type.dtype) && may_slice(slicing, i));
+        const std::int64_t size = tensor.type.shape[i];
+        const bool divides = size % ranks_.count == 0 || (operand.is_parameter && !equal && size > ranks_.count);
+        if (offered && divides) operand.alternatives.push_back(i);
       }
       operands.push_back(std::move(operand));
     }
     return best_way(op, operands, types_of(op.outputs, graph_.tensors), ranks_);
+  }
+
+  static bool may_slice(Slicing slicing, int dimension) {
+    return slicing == Slicing::all || (slicing == Slicing::positions && dimension == 1);
+  }
+
+  // Emits an op that each rank runs on its positions. Such ops belong to no group, since they would run on whole
+  // tensors just as well.
+  void share_positions(const Op& op, const Way& way) {
+    std::vector<TensorId> inputs;
+    for (std::size_t i = 0; i < way.inputs.size(); ++i) {
+      const TensorId input = op.inputs[i];
+      const bool parameter = graph_.tensor(input).role == Role::parameter;
+      inputs.push_back(way.inputs[i] ? split_.shard(input, *way.inputs[i], op)
+                       : parameter   ? split_.shared_parameter(input, op)
+                                     : whole_of(input, op));
+    }
+    const std::vector<TensorId> made = split_.emit(way.def, std::move(inputs), op);
+    for (std::size_t i = 0; i < made.size(); ++i) split_.set_shard(op.outputs[i], made[i], *way.outputs[i], true);
   }
 
   void share(const Op& op, const Way& way, std::size_t number) {
@@ -116,8 +180,9 @@ class Walk {
     }
     SplitGroup& of = split_.groups()[group];
     if (way.sharing != Sharing::local) of.work += work_of(op);
-    if (way.sharing == Sharing::begin) of.begins.push_back(number);
-    if (way.sharing == Sharing::sum) return add_up(op, way, std::move(inputs), of);
+    const bool sums = way.sharing == Sharing::sum || way.sharing == Sharing::begin_sum;
+    if (way.sharing == Sharing::begin || way.sharing == Sharing::begin_sum) of.begins.push_back(number);
+    if (sums) return add_up(op, way, std::move(inputs), of);
     const std::vector<TensorId> made = split_.emit(way.def, std::move(inputs), op);
     for (std::size_t i = 0; i < made.size(); ++i) {
       split_.set_shard(op.outputs[i], made[i], *way.outputs[i]);
@@ -135,10 +200,15 @@ class Walk {
   // Emits the sum of the ranks' summands, and adds a bias once.
   void add_up(const Op& op, const Way& way, std::vector<TensorId> inputs, SplitGroup& group) {
     group.exchanged += static_cast<double>(graph_.tensor(op.outputs[0]).type.shape.count());
-    const bool bias = inputs.size() < op.inputs.size();
+    const bool has_bias = inputs.size() < op.inputs.size(), scatters = split_.scatters(op.outputs[0]);
     const TensorId summand = split_.emit(way.def, std::move(inputs), op, "/summand")[0];
-    TensorId sum = split_.emit(std::make_shared<AllReduce>(MeshAxis::tensor), {summand}, op, bias ? "/sum" : "")[0];
-    if (bias) sum = split_.emit(std::make_shared<AddBias>(), {sum, split_.whole(op.inputs.back())}, op)[0];
+    TensorId sum = split_.sum(summand, op, has_bias ? "/sum" : "");
+    if (has_bias) {
+      const TensorId bias = op.inputs.back();
+      const TensorId read = scatters ? split_.shared_parameter(bias, op) : split_.whole(bias);
+      sum = split_.emit(std::make_shared<AddBias>(), {sum, read}, op)[0];
+    }
+    if (scatters) return split_.set_shard(op.outputs[0], sum, 1, true);
     split_.set_whole(op.outputs[0], sum);
   }
 
@@ -196,7 +266,7 @@ Graph split_layers(Graph graph, const MeshRank& rank, const Strategy& strategy) 
   if (ranks.count == 1) return graph;
   std::set<std::size_t> excluded;
   for (;;) {
-    Walk walk(graph, ranks, excluded, strategy.stages);
+    Walk walk(graph, ranks, excluded, strategy);
     const std::vector<std::size_t> unfit = walk.run();
     if (!walk.splits()) {
       throw Error(ErrorKind::config, strategy.options.tensor.location,

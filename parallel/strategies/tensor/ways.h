@@ -15,17 +15,19 @@ using SplitDimensions = std::vector<std::optional<int>>;
 
 // How the ranks share the work of an op, from the best way to the worst.
 enum class Sharing {
-  local,  // each rank computes its shard of each output from its shards of activations
-  sum,    // each rank computes a summand of the output from its shards; the ranks then add the summands
-  begin,  // each rank computes its shard of each output from whole activations and its shards of the parameters
-  none    // the op runs whole on every rank
+  local,      // each rank computes its shard of each output from its shards of activations
+  sum,        // each rank computes a summand of the output from its shards; the ranks then add the summands
+  begin_sum,  // each rank computes a summand of the output from whole activations and its shards of the parameters
+  begin,      // each rank computes its shard of each output from whole activations and its shards of the parameters
+  none        // the op runs whole on every rank
 };
 
 // An input of an op.
 struct Operand {
   TensorType type;               // type of the whole tensor
   bool is_parameter = false;     // whether it is a parameter or a running statistic
-  bool is_reused = false;        // whether it is a whole parameter that several ops read: only `begin` splits it
+  bool is_reused = false;        // whether it is a whole parameter that several ops read: only beginning ops split it
+  bool may_be_whole = false;     // whether the ranks may add their gradients of it, if it is a parameter
   SplitDimensions alternatives;  // ways in which a rank can have the operand
 };
 
@@ -36,8 +38,9 @@ struct Way {
 };
 
 // Returns the best way to share an op of the whole graph: the first kind of Sharing such that the op's placement rule
-// accepts a combination of the operands' alternatives. The number of ranks divides every dimension that is split. An op
-// that runs on shards has no whole parameter, since the parameter's gradient would be a sum over the ranks.
+// accepts a combination of the operands' alternatives. If the number of ranks does not divide a dimension among the
+// alternatives, the shards differ by one element. An op that runs on shards has no whole parameter, since the
+// parameter's gradient would be a sum over the ranks, unless Operand::may_be_whole permits it.
 Way best_way(const Op& op, const std::vector<Operand>& operands, const std::vector<TensorType>& outputs,
              const ShardPosition& ranks);
 

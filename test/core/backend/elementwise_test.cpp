@@ -177,6 +177,36 @@ TEST_CASE("dropout of a range of columns uses the same mask as dropout of all co
   CHECK(dropped(part, ColumnRange{first, of}).values == own(dropped(x, {})));
 }
 
+TEST_CASE("dropout drops the same elements on ranks that hold some positions") {
+  const auto backend = backend_under_test({.threads = 2});
+  const DropoutUnit unit = GENERATE(DropoutUnit::element, DropoutUnit::channel, DropoutUnit::sample);
+  const auto channels = GENERATE(std::int64_t{3}, std::int64_t{8});
+  constexpr std::int64_t all = 7, rank_count = 3;  // shards of 3, 2 and 2 positions
+  const Value x = random_value({4, all, channels}, DType::float32, 1),
+              samples = random_integers({4}, DType::int64, 2, 99);
+  const Dropout whole(0.4f, 99u, 7u, unit);
+  const auto dropped = [&](std::shared_ptr<const OpDef> def, const Value& value) {
+    return run_op(*backend, std::move(def), {value, samples, scalar(3, DType::int64)})[0].values;
+  };
+  const std::vector<double> expected = dropped(std::make_shared<Dropout>(whole), x);
+  const std::vector<TensorType> types{x.type, samples.type, {{}, DType::int64}};
+  for (ShardPosition rank{rank_count, 0}; rank.index < rank.count; ++rank.index) {
+    CAPTURE(static_cast<int>(unit), channels, rank.index);
+    const std::int64_t first = rank.first_of(all), size = rank.size_of(all);
+    Value part{{{4, size, channels}, DType::float32}, {}};
+    std::vector<double> own;
+    for (std::int64_t n = 0; n < 4; ++n) {
+      const std::int64_t begin = (n * all + first) * channels, end = begin + size * channels;
+      part.values.insert(part.values.end(), x.values.begin() + begin, x.values.begin() + end);
+      own.insert(own.end(), expected.begin() + begin, expected.begin() + end);
+    }
+    const std::vector<std::optional<int>> split{1, {}, {}};
+    std::shared_ptr<const OpDef> def = whole.on_shard(types, split, rank);
+    if (def == nullptr) def = std::make_shared<Dropout>(whole);
+    CHECK(dropped(def, part) == own);
+  }
+}
+
 TEST_CASE("a bias is added once, and its gradient is a sum over rows") {
   const auto backend = backend_under_test({.threads = 2});
   const DType dtype = GENERATE(DType::float32, DType::bfloat16);
@@ -205,7 +235,7 @@ TEST_CASE("a rank takes its own columns") {
   const Value x = random_value({2, 5, 12}, dtype, 1);
   const auto parts = run_op(*backend, std::make_shared<Split>(std::vector<std::int64_t>{4, 4, 4}), {x});
   for (const int index : {0, 1, 2}) {
-    const auto take = std::make_shared<TakeColumns>(MeshAxis::tensor, 3, index);
+    const auto take = std::make_shared<TakeColumns>(MeshAxis::tensor, ShardPosition{3, index});
     CHECK(run_op(*backend, take, {x})[0].values == parts[static_cast<std::size_t>(index)].values);
   }
 }

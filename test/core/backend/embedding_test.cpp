@@ -2,6 +2,8 @@
 // ones.
 #include "core/graph/ops/embedding.h"
 
+#include <cmath>
+
 #include "test/catch.h"
 #include "test/core/backend/run_op.h"
 
@@ -57,6 +59,32 @@ TEST_CASE("the gradient of an embedding sums the tokens of each row, with the sa
         CHECK(run_op(*two, def, {tokens, dy}, {before})[0].values == got[0].values);
       }
     }
+  }
+}
+
+TEST_CASE("look-ups in the rows of several ranks add up to the look-up in the whole table") {
+  const auto backend = backend_under_test({.threads = 2});
+  const Sizes sizes{500, 43, 12};
+  const Value tokens = tokens_of(sizes), table = random_value({sizes.rows, sizes.channels}, DType::float32, 4);
+  const Value dy = random_value({sizes.tokens, sizes.channels}, DType::float32, 5);
+  const auto whole = run_op(*backend, std::make_shared<Embedding>(DType::float32), {tokens, table})[0].values;
+  const Value gradient = run_op(*backend, std::make_shared<EmbeddingGrad>(sizes.rows, false), {tokens, dy})[0];
+  std::vector<double> sum(whole.size()), gradients;
+  for (ShardPosition rank{4, 0}; rank.index < rank.count; ++rank.index) {
+    const std::int64_t rows = rank.size_of(sizes.rows);
+    const ColumnRange range{rank.first_of(sizes.rows), sizes.rows};
+    Value held{{{rows, sizes.channels}, DType::float32}, {}};
+    const auto begin = table.values.begin() + range.first * sizes.channels;
+    held.values.assign(begin, begin + rows * sizes.channels);
+    const auto part = run_op(*backend, std::make_shared<Embedding>(DType::float32, range), {tokens, held})[0].values;
+    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += part[i];
+    const auto own = run_op(*backend, std::make_shared<EmbeddingGrad>(rows, false, range), {tokens, dy})[0].values;
+    gradients.insert(gradients.end(), own.begin(), own.end());
+  }
+  CHECK(largest_error(gradient, gradients) < 1e-5);  // the order of sums may depend on the rows
+  for (std::size_t i = 0; i < sum.size(); ++i) {
+    CAPTURE(i);
+    CHECK((sum[i] == whole[i] || (std::isnan(sum[i]) && std::isnan(whole[i]))));  // NaN for unknown tokens
   }
 }
 

@@ -120,7 +120,7 @@ void add_shaping(Cases& cases, DType dtype) {
   const CaseInput x{{{4, 2, 6}, dtype}};
   cases.push_back({"permute", {x}, always_a<Permute>(std::vector<std::int64_t>{0, 2, 1}), 5});
   cases.push_back({"concatenate", {x, x}, always_a<Concatenate>(), 4});
-  cases.push_back({"take_columns", {x}, always_a<TakeColumns>(MeshAxis::tensor, 2, 1), 4});
+  cases.push_back({"take_columns", {x}, always_a<TakeColumns>(MeshAxis::tensor, ShardPosition{2, 1}), 4});
   cases.push_back({"split", {x}, always_a<Split>(std::vector<std::int64_t>{2, 4}), 4});
   const auto flatten = [](const Types& in) {
     return std::make_shared<Reshape>(Shape{in[0].shape[0], in[0].shape[1] * in[0].shape[2]});

@@ -237,7 +237,8 @@ void gathered_columns(Backend& backend, const MeshRank& rank, const MeshCommunic
   TensorId x = network.begin("w", c, w);
   x = network.op("f", std::make_shared<Identity>(tensor_axis), {x});
   x = network.product("a", x, a[static_cast<std::size_t>(r)]);
-  x = network.op("gather", std::make_shared<AllGatherColumns>(tensor_axis, ranks, r), {x});
+  x = network.op("gather", std::make_shared<AllGatherColumns>(tensor_axis, ShardPosition{ranks, r}, ranks * width),
+                 {x});
   network.product("b", x, b);
 
   const Matrix input = c * w;
@@ -254,6 +255,48 @@ void gathered_columns(Backend& backend, const MeshRank& rank, const MeshCommunic
                 {{"w", transposed(c) * dx},
                  {"a", transposed(input) * dcolumns[static_cast<std::size_t>(r)]},
                  {"b", transposed(gathered) * y}});
+}
+
+// Each rank holds some columns: they are gathered, multiplied by each rank's weights, and the products' sum is
+// scattered by columns.
+void gathered_and_scattered_columns(Backend& backend, const MeshRank& rank, const MeshCommunicators& communicators) {
+  const ShardPosition shard{rank.size(tensor_axis), rank.along(tensor_axis)};
+  const int ranks = shard.count;
+  const auto i = static_cast<std::size_t>(shard.index);
+  const Matrix c = drawn("c", rows, rows);
+  const auto w = drawn_by_all("w", ranks, rows, width), a = drawn_by_all("a", ranks, ranks * width, ranks * width);
+  Network network;
+  TensorId x = network.begin("w", c, w[i]);
+  x = network.op("gather", std::make_shared<AllGatherColumns>(tensor_axis, shard, ranks * width, GatheredUse::summands),
+                 {x});
+  x = network.product("a", x, a[i]);
+  network.op("scatter", std::make_shared<ReduceScatterColumns>(tensor_axis, shard), {x});
+
+  std::vector<Matrix> columns;
+  for (const Matrix& weights : w) columns.push_back(transposed(c * weights));
+  const Matrix input = transposed(stacked(columns));
+  Matrix y(rows, ranks * width), dx(rows, ranks * width);
+  for (const Matrix& weights : a) y = y + input * weights;
+  for (const Matrix& weights : a) dx = dx + y * transposed(weights);
+  const Matrix own = transposed(row_range(transposed(dx), shard.index * width, width));
+  network.check(backend, communicators, {{"w", transposed(c) * own}, {"a", transposed(input) * y}});
+}
+
+// The ranks hold different numbers of columns, which are gathered.
+void uneven_columns(Backend& backend, const MeshRank& rank, const MeshCommunicators& communicators) {
+  const ShardPosition shard{rank.size(tensor_axis), rank.along(tensor_axis)};
+  const std::int64_t all = shard.count * width + 1;
+  const Matrix c = drawn("c", rows, rows), whole = drawn("w", rows, all), b = drawn("b", all, width);
+  const auto own = [&](const Matrix& of_all) {
+    return transposed(row_range(transposed(of_all), shard.first_of(all), shard.size_of(all)));
+  };
+  Network network;
+  TensorId x = network.begin("w", c, own(whole));
+  x = network.op("gather", std::make_shared<AllGatherColumns>(tensor_axis, shard, all), {x});
+  network.product("b", x, b);
+
+  const Matrix input = c * whole, y = input * b;
+  network.check(backend, communicators, {{"w", transposed(c) * own(y * transposed(b))}, {"b", transposed(input) * y}});
 }
 
 // Pipeline stages: each rank multiplies the output of the previous rank by its own weights.
@@ -364,6 +407,8 @@ const Case all_cases[] = {
     {"columns then rows", along_tensor, columns_then_rows},
     {"gathered and scattered rows", along_tensor, gathered_and_scattered},
     {"gathered columns", along_tensor, gathered_columns},
+    {"gathered and scattered columns", along_tensor, gathered_and_scattered_columns},
+    {"columns of several sizes", along_tensor, uneven_columns},
     {"stages", [](int ranks) { return Mesh{.pipeline = ranks}; }, stages},
     {"exchanged rows", along_tensor, exchanged},
     {"broadcast", along_tensor, broadcast},

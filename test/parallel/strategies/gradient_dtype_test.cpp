@@ -70,7 +70,7 @@ struct Setting {
   Shard shard = Shard::none;
 };
 
-Strategy strategy_of(const Setting& setting, GradientDType dtype = GradientDType::bfloat16) {
+Strategy strategy_of(const Setting& setting, CommunicatedDType dtype = CommunicatedDType::bfloat16) {
   Strategy strategy{setting.mesh, {}, setting.overlap};
   strategy.options.gradient_dtype = dtype;
   strategy.options.shard = setting.shard;
@@ -237,7 +237,7 @@ TEST_CASE("bfloat16 gradients halve the bytes that replicas exchange") {
   for (const Shard shard : {Shard::none, Shard::optimizer}) {
     for (const bool overlap : {false, true}) {
       const Setting setting{{.data = 4}, 12, 1, overlap, shard};
-      const auto sent = [&](GradientDType dtype) {
+      const auto sent = [&](CommunicatedDType dtype) {
         const RunPrograms programs = programs_of(job, setting, strategy_of(setting, dtype), 1);
         const Program& program = programs.programs()[0];
         double bytes = bytes_sent(program);
@@ -245,9 +245,9 @@ TEST_CASE("bfloat16 gradients halve the bytes that replicas exchange") {
         return bytes;
       };
       CAPTURE(name_of(shard), overlap);
-      const double whole = sent(GradientDType::float32);
+      const double whole = sent(CommunicatedDType::float32);
       CHECK(whole > 0);
-      CHECK(sent(GradientDType::bfloat16) == Approx(whole / 2).epsilon(0.01));
+      CHECK(sent(CommunicatedDType::bfloat16) == Approx(whole / 2).epsilon(0.01));
     }
   }
 }

@@ -189,7 +189,10 @@ struct Network {
   std::vector<std::int64_t> numbers;
   std::int64_t targets_each = 1;
 
-  Network(const char* text, std::vector<ModelInput> model_inputs, const std::string& optimizer) : job(text, optimizer) {
+  // `vocabulary`: number of different tokens.
+  Network(const std::string& text, std::vector<ModelInput> model_inputs, const std::string& optimizer,
+          const std::string& loss = "sparse_categorical_crossentropy", std::uint32_t vocabulary = 11)
+      : job(text, optimizer, loss) {
     job.spec.inputs = std::move(model_inputs);
     std::mt19937 random(17);
     std::normal_distribution<float> normal;
@@ -199,11 +202,12 @@ struct Network {
     for (const ModelInput& input : job.spec.inputs) {
       std::vector<float>& values = inputs.emplace_back();
       for (std::int64_t i = 0; i < batch * input.sample.count(); ++i) {
-        values.push_back(tokens ? std::bit_cast<float>(static_cast<std::int32_t>(random() % 11)) : normal(random));
+        values.push_back(tokens ? std::bit_cast<float>(static_cast<std::int32_t>(random() % vocabulary))
+                                : normal(random));
       }
     }
     for (std::int64_t i = 0; i < batch * targets_each; ++i) {
-      targets.push_back(static_cast<std::int32_t>(random() % (tokens ? 11 : 3)));
+      targets.push_back(static_cast<std::int32_t>(random() % (tokens ? vocabulary : 3)));
     }
     for (std::int64_t i = 0; i < batch; ++i) {
       weights.push_back(i == 5 ? 0.0f : 1.0f);  // a skipped sample

@@ -145,8 +145,8 @@ TEST_CASE("sharded updates are accepted, and a missing sum on the tensor axis is
   job.spec.clip_norm = 1;
   const Mesh mesh{.data = 3, .tensor = 2};
   for (const Shard shard : {Shard::optimizer, Shard::gradients, Shard::parameters}) {
-    for (const GradientDType dtype : {GradientDType::float32, GradientDType::bfloat16}) {
-      Strategy strategy = mesh_of(mesh, dtype == GradientDType::float32);
+    for (const CommunicatedDType dtype : {CommunicatedDType::float32, CommunicatedDType::bfloat16}) {
+      Strategy strategy = mesh_of(mesh, dtype == CommunicatedDType::float32);
       strategy.options.shard = shard;
       strategy.options.gradient_dtype = dtype;
       CAPTURE(name_of(shard), name_of(dtype));

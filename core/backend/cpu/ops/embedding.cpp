@@ -10,6 +10,7 @@ namespace trainctl::cpu {
 Lowering lower_embedding(const LowerContext& context) {
   const std::int64_t count = context.input(0).shape.count();
   const std::int64_t rows = context.input(1).shape[0], channels = context.input(1).shape[1];
+  const ColumnRange range = context.op.as<Embedding>().range.value_or(ColumnRange{0, rows});
   return with_type(context.output(0).dtype, [&](auto type) {
     using T = decltype(type);
     return own_kernel(context, [=](const Buffers& buffers) {
@@ -20,12 +21,15 @@ Lowering lower_embedding(const LowerContext& context) {
                       [=](std::int64_t first, std::int64_t end) {
                         simd([=]() TRAINCTL_INLINE {
                           for (std::int64_t i = first; i < end; ++i) {
-                            const bool known = numbers[i] >= 0 && numbers[i] < rows;
-                            const float* from = table + (known ? numbers[i] : 0) * channels;
+                            const std::int64_t row = numbers[i] - range.first;
+                            const bool known = row >= 0 && row < rows;
+                            const bool of_other_rank = !known && numbers[i] >= 0 && numbers[i] < range.of;
+                            const float otherwise = of_other_rank ? 0.0f : std::numeric_limits<float>::quiet_NaN();
+                            const float* from = table + (known ? row : 0) * channels;
                             T* y = to + i * channels;
 #pragma omp simd
                             for (std::int64_t c = 0; c < channels; ++c) {
-                              y[c] = store<T>(known ? from[c] : std::numeric_limits<float>::quiet_NaN());
+                              y[c] = store<T>(known ? from[c] : otherwise);
                             }
                           }
                         });
@@ -38,6 +42,7 @@ Lowering lower_embedding(const LowerContext& context) {
 Lowering lower_embedding_grad(const LowerContext& context) {
   const auto& def = context.op.as<EmbeddingGrad>();
   const std::int64_t count = context.input(0).shape.count(), channels = context.input(1).shape.back();
+  const std::int64_t first_row = def.range ? def.range->first : 0;
   return with_type(context.input(1).dtype, [&, rows = def.rows, accumulate = def.accumulate](auto type) {
     using T = decltype(type);
     return own_kernel(context, [=](const Buffers& buffers) {
@@ -54,9 +59,10 @@ Lowering lower_embedding_grad(const LowerContext& context) {
       parallel_ranges(channels, grain, [=](std::int64_t first, std::int64_t end) {
         simd([=]() TRAINCTL_INLINE {
           for (std::int64_t i = 0; i < count; ++i) {
-            if (numbers[i] < 0 || numbers[i] >= rows) continue;
+            const std::int64_t row = numbers[i] - first_row;
+            if (row < 0 || row >= rows) continue;
             const T* dy = gradients + i * channels;
-            float* sums = table + numbers[i] * channels;
+            float* sums = table + row * channels;
 #pragma omp simd
             for (std::int64_t c = first; c < end; ++c) sums[c] += load(dy[c]);
           }

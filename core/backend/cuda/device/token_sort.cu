@@ -20,11 +20,12 @@ struct Pass {
   unsigned* first;  // [digit][block]: first the number of tokens, then the index of the first one in the result
   std::int32_t count, rows;
   int shift;
+  std::int64_t first_row;  // 0 after the first pass
 
-  // Token i; tokens outside of the table are `rows`.
+  // Token i, relative to the first row; tokens outside of the table are `rows`.
   __device__ std::int32_t token(std::int32_t i) const {
-    const std::int32_t token = tokens[i];
-    return token >= 0 && token < rows ? token : rows;
+    const std::int64_t token = tokens[i] - first_row;
+    return token >= 0 && token < rows ? static_cast<std::int32_t>(token) : rows;
   }
   __device__ int digit(std::int32_t token) const { return token >> shift & (digit_values - 1); }
 };
@@ -103,9 +104,10 @@ __global__ void move_tokens(Pass pass) {
 
 }  // namespace
 
-TokenSort::TokenSort(std::int64_t count, std::int64_t rows)
+TokenSort::TokenSort(std::int64_t count, std::int64_t rows, std::int64_t first_row)
     : count_(static_cast<std::int32_t>(count)),
       rows_(static_cast<std::int32_t>(rows)),
+      first_row_(static_cast<std::int32_t>(first_row)),
       blocks_(static_cast<std::int32_t>((count + sort_tile - 1) / sort_tile)),
       counter_(make_counters(1)) {
   require(count < std::int64_t{1} << 31 && rows < (std::int64_t{1} << 31) - 1, "an embedding has 2^31 tokens or rows");
@@ -120,7 +122,7 @@ SortedTokens TokenSort::run(const std::int32_t* tokens, void* workspace, cudaStr
   const std::int64_t each = count_;
   std::int32_t* const lists[2][2] = {{memory, memory + each}, {memory + 2 * each, memory + 3 * each}};
   auto* const first = reinterpret_cast<unsigned*>(memory + 4 * each);
-  Pass pass{tokens, nullptr, nullptr, nullptr, first, count_, rows_, 0};
+  Pass pass{tokens, nullptr, nullptr, nullptr, first, count_, rows_, 0, first_row_};
   int to = 0;
   do {
     pass.sorted_tokens = lists[to][0];
@@ -130,6 +132,7 @@ SortedTokens TokenSort::run(const std::int32_t* tokens, void* workspace, cudaStr
     pass.tokens = pass.sorted_tokens;
     pass.positions = pass.sorted_positions;
     pass.shift += digit_bits;
+    pass.first_row = 0;
     to = 1 - to;
   } while (rows_ >> pass.shift > 0);
   return {pass.tokens, pass.positions};

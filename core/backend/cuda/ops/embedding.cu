@@ -10,11 +10,12 @@ namespace trainctl::cuda {
 namespace {
 
 template <class T>
-__global__ void look_up(std::int64_t count, std::int64_t channels, std::int64_t rows, const std::int32_t* numbers,
-                        const float* table, T* y) {
+__global__ void look_up(std::int64_t count, std::int64_t channels, std::int64_t rows, ColumnRange range,
+                        const std::int32_t* numbers, const float* table, T* y) {
   for (std::int64_t i = first_element(); i < count * channels; i += element_stride()) {
-    const std::int32_t row = numbers[i / channels];
-    y[i] = store<T>(row >= 0 && row < rows ? table[row * channels + i % channels] : NAN);
+    const std::int64_t number = numbers[i / channels], row = number - range.first;
+    const float otherwise = number >= 0 && number < range.of ? 0.0f : NAN;  // 0: another rank holds the row
+    y[i] = store<T>(row >= 0 && row < rows ? table[row * channels + i % channels] : otherwise);
   }
 }
 
@@ -119,11 +120,12 @@ dim3 blocks_of(std::int64_t pieces, std::int64_t values) {
 Lowering lower_embedding(const LowerContext& context) {
   const std::int64_t count = context.input(0).shape.count();
   const std::int64_t rows = context.input(1).shape[0], channels = context.input(1).shape[1];
+  const ColumnRange range = context.op.as<Embedding>().range.value_or(ColumnRange{0, rows});
   return with_type(context.output(0).dtype, [&](auto type) {
     using T = decltype(type);
     return own_kernel(context, [=, blocks = blocks_for(count * channels)](const Buffers& p) {
-      launch(look_up<T>, blocks, block_threads, p.stream, count, channels, rows, p.in<std::int32_t>(0), p.in<float>(1),
-             p.out<T>(0));
+      launch(look_up<T>, blocks, block_threads, p.stream, count, channels, rows, range, p.in<std::int32_t>(0),
+             p.in<float>(1), p.out<T>(0));
     });
   });
 }
@@ -131,7 +133,7 @@ Lowering lower_embedding(const LowerContext& context) {
 Lowering lower_embedding_grad(const LowerContext& context) {
   const auto& def = context.op.as<EmbeddingGrad>();
   const std::int64_t count = context.input(0).shape.count(), channels = context.input(1).shape.back();
-  const TokenSort sort(count, def.rows);
+  const TokenSort sort(count, def.rows, def.range ? def.range->first : 0);
   const std::int64_t sort_bytes = round_up(sort.workspace_bytes(), 16), pieces = (count + piece - 1) / piece;
   return with_packs(
       context.input(1).dtype, channels, [&, rows = def.rows, accumulate = def.accumulate](auto type, auto pack) {

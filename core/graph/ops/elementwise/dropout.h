@@ -22,11 +22,19 @@ struct Dropout final : OpDef {
   std::uint64_t seed = 0;
   std::uint32_t layer = 0;  // name_hash of the layer's path
   DropoutUnit unit = DropoutUnit::element;
-  std::optional<ColumnRange> columns;  // the columns of a shard x; empty: x is whole
+  std::optional<ColumnRange> columns;  // the range of a shard x along `dimension`; empty: x is whole
+  int dimension = -1;                  // -1: the last one
 
   Dropout(float r, std::uint64_t s, std::uint32_t l, DropoutUnit u = DropoutUnit::element,
-          std::optional<ColumnRange> p = {})
-      : rate(r), seed(s), layer(l), unit(u), columns(p) {}
+          std::optional<ColumnRange> p = {}, int d = -1)
+      : rate(r), seed(s), layer(l), unit(u), columns(p), dimension(d) {}
+
+  // The elements of a sample that a shard x holds, as runs of elements with consecutive numbers: element e of x has
+  // number e / length * stride + first + e % length. `x`: the shape of the shard.
+  struct Runs {
+    std::int64_t length = 0, stride = 0, first = 0;
+  };
+  Runs runs(const Shape& x) const;
   std::string_view kind() const override { return "dropout"; }
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;

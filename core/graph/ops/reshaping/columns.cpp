@@ -11,14 +11,13 @@ namespace trainctl {
 std::string to_string(const ColumnRange& part) { return format("[{}..] of {}", part.first, part.of); }
 
 std::string TakeColumns::attributes() const {
-  return AttributeText().word(std::string(name_of(axis))).word(format("{}/{}", index, ranks)).text();
+  return AttributeText().word(std::string(name_of(axis))).word(format("{}/{}", shard.index, shard.count)).text();
 }
 
 std::vector<TensorType> TakeColumns::outputs(std::span<const TensorType> inputs) const {
   const Shape& x = inputs[0].shape;
-  require(x.rank() > 0 && x.back() % ranks == 0,
-          "take_columns: the last dimension is not a multiple of the number of ranks");
-  return {{x.with_back(x.back() / ranks), inputs[0].dtype}};
+  require(x.rank() > 0 && x.back() >= shard.count, "take_columns: there are fewer columns than ranks");
+  return {{x.with_back(shard.size_of(x.back())), inputs[0].dtype}};
 }
 
 OutputPlacements TakeColumns::placements(const PlacementQuery& query) const {
@@ -30,7 +29,8 @@ OutputPlacements TakeColumns::placements(const PlacementQuery& query) const {
 
 void TakeColumns::differentiate(const Op& op, Differentiator& differentiator) const {
   const TensorId dy = differentiator.gradient_of(op.outputs[0]);
-  const auto gather = std::make_shared<AllGatherColumns>(axis, ranks, index);
+  const std::int64_t columns = differentiator.tensor(op.inputs[0]).type.shape.back();
+  const auto gather = std::make_shared<AllGatherColumns>(axis, shard, columns);
   differentiator.contribute(op.inputs[0], differentiator.emit(gather, {dy}, op)[0]);
 }
 

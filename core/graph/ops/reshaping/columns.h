@@ -1,4 +1,4 @@
-// Column ranges: shards of tensors along the last dimension.
+// Column ranges: shards of tensors along one dimension, mostly the last one.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace trainctl {
 
-// The position of a rank's shard along the last dimension: it begins at element `first` of `of` elements.
+// The position of a rank's shard along a dimension: it begins at element `first` of `of` elements.
 struct ColumnRange {
   std::int64_t first = 0;
   std::int64_t of = 0;
@@ -18,14 +18,13 @@ struct ColumnRange {
 // Returns text such as "[8..] of 32".
 std::string to_string(const ColumnRange& part);
 
-// y = this rank's shard of x along the last dimension. Inputs: x [..., ranks * C], equal on all ranks of the axis.
-// Outputs: y [..., C]. Its gradient is all_gather_columns; the gradient of all_gather_columns is take_columns.
+// y = this rank's shard of x along the last dimension. Inputs: x [..., columns], equal on all ranks of the axis.
+// Outputs: y [..., C], the columns that ShardPosition gives to this rank. Its gradient is all_gather_columns.
 struct TakeColumns final : OpDef {
   MeshAxis axis = MeshAxis::data;
-  int ranks = 1;  // number of ranks along the axis
-  int index = 0;  // index of this rank along the axis
+  ShardPosition shard;  // the number of ranks along the axis, and the index of this rank
 
-  TakeColumns(MeshAxis a, int r, int i) : axis(a), ranks(r), index(i) {}
+  TakeColumns(MeshAxis a, ShardPosition s) : axis(a), shard(s) {}
   std::string_view kind() const override { return "take_columns"; }
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;

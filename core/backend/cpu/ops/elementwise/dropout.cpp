@@ -28,12 +28,8 @@ Lowering lower_dropout(const LowerContext& context) {
   const auto& def = context.op.as<Dropout>();
   const Shape& x_shape = context.input(0).shape;
   const std::int64_t samples = x_shape[0], count = x_shape.count() / samples;
-  // Elements are dropped in runs of elements with consecutive numbers: a whole sample or, for a column range, each row
-  // of a sample. If channels are dropped, the runs are rows that all have the same numbers.
-  const bool by_channel = def.unit == DropoutUnit::channel, by_sample = def.unit == DropoutUnit::sample;
-  const std::int64_t run = def.columns || by_channel ? x_shape.back() : count,
-                     first = def.columns ? def.columns->first : 0;
-  const std::int64_t stride = def.columns && !by_channel ? def.columns->of : 0;
+  const bool by_sample = def.unit == DropoutUnit::sample;
+  const Dropout::Runs runs = def.runs(x_shape);
   return with_type(context.input(0).dtype, [&, seed = def.seed, layer = def.layer, rate = def.rate](auto type) {
     using T = decltype(type);
     return own_kernel(context, [=](const Buffers& buffers) {
@@ -47,9 +43,10 @@ Lowering lower_dropout(const LowerContext& context) {
                         for (std::int64_t n = begin; n < end; ++n) {
                           const auto sample = static_cast<std::uint64_t>(numbers[n]);
                           if (by_sample) drop_sample(key, sample, rate, x + n * count, y + n * count, count);
-                          for (std::int64_t r = 0; !by_sample && r < count / run; ++r) {
-                            const std::int64_t offset = n * count + r * run;
-                            drop_elements(key, sample, rate, x + offset, y + offset, first + r * stride, run);
+                          for (std::int64_t r = 0; !by_sample && r < count / runs.length; ++r) {
+                            const std::int64_t offset = n * count + r * runs.length;
+                            const std::int64_t number = runs.first + r * runs.stride;
+                            drop_elements(key, sample, rate, x + offset, y + offset, number, runs.length);
                           }
                         }
                       });

@@ -123,7 +123,8 @@ Lowering lower_take_columns(const LowerContext& context) {
   const TensorType& y = context.output(0);
   const std::int64_t width = y.shape.back();
   const Columns columns(context.input(0), {width});
-  const std::int64_t first = context.op.as<TakeColumns>().index * width * size_of(y.dtype);
+  const std::int64_t first =
+      context.op.as<TakeColumns>().shard.first_of(context.input(0).shape.back()) * size_of(y.dtype);
   return own_kernel(context, [columns, first](const Buffers& buffers) {
     columns.copy(0, first, buffers.in<std::byte>(0), buffers.out<std::byte>(0), false);
   });

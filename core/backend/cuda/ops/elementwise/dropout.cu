@@ -74,15 +74,9 @@ Lowering lower_dropout(const LowerContext& context) {
   const auto& def = context.op.as<Dropout>();
   const std::int64_t samples = context.input(0).shape[0];
   const std::int64_t elements = context.input(0).shape.count() / std::max<std::int64_t>(samples, 1);
-  DropoutSetting setting{def.seed, def.layer, def.rate, narrow(elements), 0, 0, false};
-  if (def.unit == DropoutUnit::sample) {
-    setting.run = 1;  // all elements have number 0
-  } else {
-    const bool by_channel = def.unit == DropoutUnit::channel;
-    if (def.columns || by_channel) setting.run = narrow(context.input(0).shape.back());
-    if (def.columns && !by_channel) setting.stride = narrow(def.columns->of);
-    if (def.columns) setting.first = narrow(def.columns->first);
-  }
+  const Dropout::Runs runs = def.runs(context.input(0).shape);
+  DropoutSetting setting{def.seed,           def.layer, def.rate, narrow(runs.length), narrow(runs.stride),
+                         narrow(runs.first), false};
   return with_type(context.input(0).dtype, [&](auto type) {
     using T = decltype(type);
     setting.scattered =

@@ -91,7 +91,8 @@ Lowering lower_take_columns(const LowerContext& context) {
   const auto rows = static_cast<std::size_t>(whole.shape.rows());
   const auto row_bytes = static_cast<std::size_t>(whole.shape.back() * size_of(whole.dtype));
   const auto width = static_cast<std::size_t>(part.shape.back() * size_of(part.dtype));
-  const std::size_t first = static_cast<std::size_t>(context.op.as<TakeColumns>().index) * width;
+  const std::int64_t column = context.op.as<TakeColumns>().shard.first_of(whole.shape.back());
+  const auto first = static_cast<std::size_t>(column * size_of(whole.dtype));
   return own_kernel(context, [=](const Buffers& p) {
     check(cudaMemcpy2DAsync(p.out<void>(0), width, p.in<std::byte>(0) + first, row_bytes, width, rows,
                             cudaMemcpyDeviceToDevice, p.stream),

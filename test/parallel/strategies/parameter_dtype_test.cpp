@@ -1,0 +1,83 @@
+// Tests that replicas that gather parameters as bfloat16 learn the same, and send half of the bytes of matrices.
+#include <algorithm>
+
+#include "core/graph/ops/collectives.h"
+#include "parallel/strategies/communication_check/communications.h"
+#include "test/catch.h"
+#include "test/parallel/strategies/mesh_training.h"
+
+namespace trainctl::parameter_dtype_test {
+using namespace trainctl::networks;
+using namespace trainctl::mesh_training;
+
+namespace {
+
+Setup setup_of(CommunicatedDType parameter_dtype, bool overlap = false) {
+  return {.mesh = {.data = 2, .tensor = 2},
+          .micro_batches = 2,
+          .shard = Shard::parameters,
+          .overlap = overlap,
+          .parameter_dtype = parameter_dtype,
+          .compute = DType::bfloat16,
+          .steps = 8};
+}
+
+const Case& case_of(const std::string& name) {
+  return *std::find_if(std::begin(cases), std::end(cases), [&](const Case& which) { return which.name == name; });
+}
+
+}  // namespace
+
+// The layers of these networks read all matrices as bfloat16, or round what they read.
+TEST_CASE("parameters that are gathered as bfloat16 change no bit of layers that compute in bfloat16") {
+  for (const char* name : {"mlp", "cnn", "sequence", "transformer"}) {
+    const Case& which = case_of(name);
+    const Outcome exact = train(which, setup_of(CommunicatedDType::float32));
+    CHECK(exact.losses.back() < exact.losses.front());
+    for (const bool overlap : {false, true}) {
+      CAPTURE(name, overlap);
+      const Outcome rounded = train(which, setup_of(CommunicatedDType::bfloat16, overlap));
+      CHECK(rounded.losses == exact.losses);
+      CHECK(rounded.evaluated == exact.evaluated);
+      CHECK(rounded.weights == exact.weights);
+      CHECK(rounded.state == exact.state);
+    }
+  }
+}
+
+TEST_CASE("parameters that are gathered as bfloat16 take half of the bytes, except vectors") {
+  const auto bytes = [](CommunicatedDType dtype) {
+    const Network network = case_of("transformer").make();
+    Reader reader;
+    const Setup setup{.mesh = {.data = 2}, .shard = Shard::parameters, .parameter_dtype = dtype};
+    const Program program = training_program(network.job.spec, {6, 1}, reader, parallelism(strategy_of(setup), 0));
+    reader.throw_if_failed();
+    std::int64_t sum = 0;
+    for (const Communication& communication : communications_of(program)) {
+      if (communication.kind != Communication::Kind::all_gather) continue;
+      sum += communication.count * size_of(communication.dtype);
+    }
+    return sum;
+  };
+  const std::int64_t whole = bytes(CommunicatedDType::float32), rounded = bytes(CommunicatedDType::bfloat16);
+  CAPTURE(whole, rounded);
+  CHECK(rounded > whole / 2);
+  CHECK(rounded < whole * 6 / 10);
+}
+
+TEST_CASE("buckets are gathered while the ops of the two buckets before them run") {
+  const Network network = case_of("mlp").make();
+  Reader reader;
+  Setup setup{.mesh = {.data = 2}, .shard = Shard::parameters, .overlap = true};
+  const Program program = training_program(network.job.spec, {6, 1}, reader, parallelism(strategy_of(setup), 0));
+  reader.throw_if_failed();
+  int running = 0, most = 0;
+  for (const Op& op : program.segment(program.find(Phase::forward)).ops) {
+    running += op.get_if<AllGather>() != nullptr ? 1 : op.get_if<Wait>() != nullptr ? -1 : 0;
+    if (op.def->trait() == OpTrait::kernel) most = std::max(most, running);
+  }
+  CHECK(most == 2);
+  CHECK(running == 0);
+}
+
+}  // namespace trainctl::parameter_dtype_test
