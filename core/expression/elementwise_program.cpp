@@ -10,57 +10,14 @@
 namespace trainctl {
 namespace {
 
-struct FunctionInfo {
-  ScalarFunction function;
-  std::string_view name;
-  int operands;
-};
-
-constexpr FunctionInfo functions[] = {{ScalarFunction::input, "input", 0},
-                                      {ScalarFunction::constant, "constant", 0},
-                                      {ScalarFunction::negative, "negative", 1},
-                                      {ScalarFunction::abs, "abs", 1},
-                                      {ScalarFunction::sign, "sign", 1},
-                                      {ScalarFunction::exp, "exp", 1},
-                                      {ScalarFunction::expm1, "expm1", 1},
-                                      {ScalarFunction::log, "log", 1},
-                                      {ScalarFunction::log1p, "log1p", 1},
-                                      {ScalarFunction::sqrt, "sqrt", 1},
-                                      {ScalarFunction::rsqrt, "rsqrt", 1},
-                                      {ScalarFunction::reciprocal, "reciprocal", 1},
-                                      {ScalarFunction::sin, "sin", 1},
-                                      {ScalarFunction::cos, "cos", 1},
-                                      {ScalarFunction::tan, "tan", 1},
-                                      {ScalarFunction::arctan, "arctan", 1},
-                                      {ScalarFunction::tanh, "tanh", 1},
-                                      {ScalarFunction::sigmoid, "sigmoid", 1},
-                                      {ScalarFunction::softplus, "softplus", 1},
-                                      {ScalarFunction::erf, "erf", 1},
-                                      {ScalarFunction::floor, "floor", 1},
-                                      {ScalarFunction::ceil, "ceil", 1},
-                                      {ScalarFunction::round, "round", 1},
-                                      {ScalarFunction::logical_not, "logical_not", 1},
-                                      {ScalarFunction::isnan, "isnan", 1},
-                                      {ScalarFunction::isfinite, "isfinite", 1},
-                                      {ScalarFunction::add, "add", 2},
-                                      {ScalarFunction::subtract, "subtract", 2},
-                                      {ScalarFunction::multiply, "multiply", 2},
-                                      {ScalarFunction::divide, "divide", 2},
-                                      {ScalarFunction::power, "power", 2},
-                                      {ScalarFunction::maximum, "maximum", 2},
-                                      {ScalarFunction::minimum, "minimum", 2},
-                                      {ScalarFunction::mod, "mod", 2},
-                                      {ScalarFunction::floor_divide, "floor_divide", 2},
-                                      {ScalarFunction::less, "less", 2},
-                                      {ScalarFunction::less_equal, "less_equal", 2},
-                                      {ScalarFunction::equal, "equal", 2},
-                                      {ScalarFunction::not_equal, "not_equal", 2},
-                                      {ScalarFunction::logical_and, "logical_and", 2},
-                                      {ScalarFunction::logical_or, "logical_or", 2},
-                                      {ScalarFunction::logical_xor, "logical_xor", 2},
-                                      {ScalarFunction::where, "where", 3}};
-
-const FunctionInfo& info_of(ScalarFunction function) { return functions[static_cast<std::size_t>(function)]; }
+// In the order of ScalarFunction.
+constexpr std::string_view names[] = {
+    "input",      "constant",    "negative",     "abs",        "sign",       "exp",    "expm1",     "log",
+    "log1p",      "sqrt",        "rsqrt",        "reciprocal", "sin",        "cos",    "tan",       "arctan",
+    "tanh",       "sigmoid",     "softplus",     "erf",        "floor",      "ceil",   "round",     "logical_not",
+    "isnan",      "isfinite",    "add",          "subtract",   "multiply",   "divide", "power",     "maximum",
+    "minimum",    "mod",         "floor_divide", "less",       "less_equal", "equal",  "not_equal", "logical_and",
+    "logical_or", "logical_xor", "where"};
 
 double truth(bool value) { return value ? 1 : 0; }
 
@@ -188,12 +145,12 @@ bool commutes(ScalarFunction function) {
 
 }  // namespace
 
-std::string_view name_of(ScalarFunction function) { return info_of(function).name; }
-int operands_of(ScalarFunction function) { return info_of(function).operands; }
+std::string_view name_of(ScalarFunction function) { return names[static_cast<std::size_t>(function)]; }
 
 std::optional<ScalarFunction> scalar_function(std::string_view name) {
-  for (const FunctionInfo& of : functions) {
-    if (of.name == name && of.operands > 0) return of.function;
+  constexpr auto first = static_cast<std::size_t>(ScalarFunction::negative);
+  for (std::size_t i = first; i < std::size(names); ++i) {
+    if (names[i] == name) return static_cast<ScalarFunction>(i);
   }
   return std::nullopt;
 }
@@ -216,6 +173,17 @@ std::string to_string(const ElementwiseProgram& program) {
   text += "->";
   for (const int result : program.results) text += format(" {}", result);
   return text;
+}
+
+std::vector<int> compact_inputs(ElementwiseProgram& program) {
+  std::vector<int> old;
+  for (ScalarStep& step : program.steps) {
+    if (step.function != ScalarFunction::input) continue;
+    old.push_back(step.index);
+    step.index = static_cast<int>(old.size()) - 1;
+  }
+  program.inputs = static_cast<int>(old.size());
+  return old;
 }
 
 std::vector<double> evaluate(const ElementwiseProgram& program, std::span<const double> inputs) {
@@ -255,12 +223,9 @@ std::optional<double> ScalarGraph::constant_of(int number) const {
   return of.function == ScalarFunction::constant ? std::optional(of.value) : std::nullopt;
 }
 
-void ScalarGraph::append(const ElementwiseProgram& program) {
-  std::vector<int> numbers;
-  for (const ScalarStep& of : program.steps) {
-    ScalarStep renumbered = of;
-    for (int& operand : renumbered.operands) operand = operand < 0 ? -1 : numbers[static_cast<std::size_t>(operand)];
-    numbers.push_back(number_of(renumbered));
+ScalarGraph::ScalarGraph(const ElementwiseProgram& program) {
+  for (std::size_t i = 0; i < program.steps.size(); ++i) {
+    require(number_of(program.steps[i]) == static_cast<int>(i), "elementwise program: a step occurs twice");
   }
 }
 

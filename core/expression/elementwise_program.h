@@ -63,9 +63,14 @@ enum class ScalarFunction {
   where  // the second operand where the first one is true, otherwise the third
 };
 
-// The name in keras.ops, and the number of operands.
+// The number of operands.
+constexpr int operands_of(ScalarFunction function) {
+  if (function < ScalarFunction::negative) return 0;
+  if (function < ScalarFunction::add) return 1;
+  return function < ScalarFunction::where ? 2 : 3;
+}
+// The name in keras.ops.
 std::string_view name_of(ScalarFunction function);
-int operands_of(ScalarFunction function);
 // The function of a name; no value for other names, and for "input" and "constant".
 std::optional<ScalarFunction> scalar_function(std::string_view name);
 
@@ -90,6 +95,8 @@ struct ElementwiseProgram {
 
 // Returns text such as "i0 sigmoid(0) multiply(0,1) -> 2": the steps by their numbers, and the results.
 std::string to_string(const ElementwiseProgram& program);
+// Numbers the inputs that the program reads from 0 without gaps; returns their old numbers.
+std::vector<int> compact_inputs(ElementwiseProgram& program);
 // The results in float64 for the values of the inputs.
 std::vector<double> evaluate(const ElementwiseProgram& program, std::span<const double> inputs);
 
@@ -98,7 +105,8 @@ std::vector<double> evaluate(const ElementwiseProgram& program, std::span<const 
 class ScalarGraph {
  public:
   ScalarGraph() = default;
-  explicit ScalarGraph(const ElementwiseProgram& program) : ScalarGraph() { append(program); }
+  // Steps have the same numbers as in the program, which a ScalarGraph made.
+  explicit ScalarGraph(const ElementwiseProgram& program);
 
   int of_input(int index);
   int of_constant(double value);
@@ -112,7 +120,6 @@ class ScalarGraph {
   ElementwiseProgram program(std::span<const int> results) const;
 
  private:
-  void append(const ElementwiseProgram& program);
   int number_of(const ScalarStep& step);
   std::optional<double> constant_of(int number) const;
   std::optional<int> simplified(ScalarFunction function, int a, int b, int c);
