@@ -15,7 +15,7 @@ constexpr std::string_view names[] = {
     "input",      "constant",    "negative",     "abs",        "sign",       "exp",    "expm1",     "log",
     "log1p",      "sqrt",        "rsqrt",        "reciprocal", "sin",        "cos",    "tan",       "arctan",
     "tanh",       "sigmoid",     "softplus",     "erf",        "floor",      "ceil",   "round",     "logical_not",
-    "isnan",      "isfinite",    "add",          "subtract",   "multiply",   "divide", "power",     "maximum",
+    "isnan",      "isfinite", "stop_gradient",    "add",          "subtract",   "multiply",   "divide", "power",     "maximum",
     "minimum",    "mod",         "floor_divide", "less",       "less_equal", "equal",  "not_equal", "logical_and",
     "logical_or", "logical_xor", "where"};
 
@@ -76,6 +76,8 @@ double value_of(ScalarFunction function, double a, double b, double c) {
       return truth(std::isnan(a));
     case isfinite:
       return truth(std::isfinite(a));
+    case stop_gradient:
+      return a;
     case add:
       return a + b;
     case subtract:
@@ -114,7 +116,7 @@ double value_of(ScalarFunction function, double a, double b, double c) {
   return std::numeric_limits<double>::quiet_NaN();
 }
 
-// Whether a function's value does not change with its operands, except at steps.
+// Whether a function has gradient 0.
 bool is_flat(ScalarFunction function) {
   using enum ScalarFunction;
   switch (function) {
@@ -125,6 +127,7 @@ bool is_flat(ScalarFunction function) {
     case logical_not:
     case isnan:
     case isfinite:
+    case stop_gradient:
     case floor_divide:
     case less:
     case less_equal:

@@ -42,6 +42,7 @@ enum class ScalarFunction {
   logical_not,
   isnan,
   isfinite,
+  stop_gradient,  // the operand, with gradient 0
   // of two operands
   add,
   subtract,

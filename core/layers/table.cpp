@@ -57,6 +57,7 @@ const ChoiceTable& layer_choices() {
                                      zero_padding2d(),
                                      cropping2d(),
                                      upsampling2d(),
+                                     lambda(),
                                      dropout(),
                                      spatial_dropout(),
                                      gaussian_noise(),

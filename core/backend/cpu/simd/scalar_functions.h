@@ -80,6 +80,7 @@ TRAINCTL_INLINE inline float value_of(float a, float b, float c) {
   if constexpr (function == logical_not) return truth(a == 0);
   if constexpr (function == ScalarFunction::isnan) return truth(a != a);
   if constexpr (function == ScalarFunction::isfinite) return truth(std::fabs(a) <= std::numeric_limits<float>::max());
+  if constexpr (function == stop_gradient) return a;
   if constexpr (function == add) return a + b;
   if constexpr (function == subtract) return a - b;
   if constexpr (function == multiply) return a * b;
