@@ -58,6 +58,7 @@ std::string Reduce::attributes() const {
   AttributeText text;
   text.word(name_of(reduction)).value("begin", begin).value("end", end).flag("keep", keep);
   if (scale != 1) text.value("scale", scale);
+  text.flag("splits", splits);
   return text.word(trainctl::name_of(dtype)).flag("accumulate", accumulate).text();
 }
 
@@ -76,8 +77,8 @@ OutputPlacements Reduce::placements(const PlacementQuery& query) const {
     const bool reduced = static_cast<int>(axis) >= begin && static_cast<int>(axis) < end;
     if (reduced && keep) y += '.';
     if (!reduced) y += x[axis];
-    if (reduced) summed += x[axis];
-    if (reduced && reduction != ReduceKind::sum) x[axis] = '.';
+    if (reduced && splits) summed += x[axis];
+    if (reduced && !splits) x[axis] = '.';
   }
   if (reduction != ReduceKind::sum) return place_by({{x}, {y}}, query);
   return kept_if(accumulate, place_by({{x + "+S"}, {y + "+" + summed + "S"}}, query), query);
@@ -88,6 +89,7 @@ double Reduce::flops(std::span<const TensorType> inputs, std::span<const TensorT
 }
 
 void Reduce::differentiate(const Op& op, Differentiator& differentiator) const {
+  require(!splits, "reduce: a sum over shards has no gradient");
   const TensorId x = op.inputs[0];
   const TensorType type = differentiator.tensor(x).type;
   const Shape kept = kept_shape(type.shape, begin, end);
@@ -129,6 +131,7 @@ void contribute_broadcast(const Op& op, TensorId input, TensorId gradient, Diffe
   for (std::size_t i = 0; i < ranges.size(); ++i) {
     auto def = std::make_shared<Reduce>(ReduceKind::sum, ranges[i].begin, ranges[i].end);
     def->keep = ranges[i].keep;
+    def->splits = true;
     const bool last = i + 1 == ranges.size();
     if (last && is_parameter) {
       def->accumulate = differentiator.accumulate();
