@@ -26,6 +26,8 @@
   X(normalize) \
   X(activation) \
   X(add) \
+  X(elementwise) \
+  X(reduce) \
   X(multiply) \
   X(gated_linear_unit) \
   X(multiply_channels) \

@@ -64,6 +64,8 @@ const ChoiceTable& layer_choices() {
                                      cropping2d(),
                                      upsampling2d(),
                                      DropoutOptions::keys(),
+                                     lambda(),
+                                     dropout(),
                                      spatial_dropout(),
                                      gaussian_noise(),
                                      ActivationLayerOptions::keys(),

@@ -26,6 +26,8 @@ Section global_max_pooling1d();
 Section group_normalization();
 Section group_query_attention();
 Section gru();
+Section lambda();
+Section layer_normalization();
 Section layer_scale();
 Section lstm();
 Section masking();

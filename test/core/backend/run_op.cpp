@@ -230,7 +230,9 @@ std::vector<Value> run_op(Backend& backend, std::shared_ptr<const OpDef> def, co
   }
   if (places == OutputPlaces::in_place) {
     for (const InPlace& pair : op.def->in_place()) {
-      binding.outputs[static_cast<std::size_t>(pair.output)] = binding.inputs[static_cast<std::size_t>(pair.input)];
+      const auto input = static_cast<std::size_t>(pair.input), output = static_cast<std::size_t>(pair.output);
+      const Layout &from = lowering.inputs[input], &to = lowering.outputs[output];
+      if (from == to && from.bytes == to.bytes) binding.outputs[output] = binding.inputs[input];
     }
   }
   binding.workspace = allocate(lowering.workspace_bytes);

@@ -15,7 +15,9 @@ namespace trainctl::test {
 class Golden {
  public:
   // A file of test/golden.
-  explicit Golden(const std::string& file) : file_(folder() + "/golden/" + file) {}
+  explicit Golden(const std::string& file) : file_(path(file)) {}
+
+  static std::string path(const std::string& file) { return folder() + "/golden/" + file; }
 
   bool has(const std::string& name) const { return file_.header().find(name) != nullptr; }
   // Returns the value with this name, such as "conv2d_relu/in0". Throws Error{internal} if there is none.

@@ -19,7 +19,8 @@ struct OpCase {
   bool smooth = true;  // whether finite differences approximate its gradients
 };
 
-const std::vector<OpCase>& op_cases();
+const std::vector<OpCase>& op_cases();           // values: ops.safetensors
+const std::vector<OpCase>& expression_cases();   // values: expressions.safetensors
 void add_attention(std::vector<OpCase>& cases);  // test/core/ops/attention_cases.cpp
 
 }  // namespace trainctl::test

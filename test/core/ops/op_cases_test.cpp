@@ -48,16 +48,27 @@ class Slopes {
   const Value& weights_;
 };
 
+// The cases, and the file with their values.
+struct Suite {
+  const std::vector<OpCase>& cases;
+  const char* values;
+};
+
+Suite suite(bool expressions) {
+  return expressions ? Suite{expression_cases(), "expressions.safetensors"} : Suite{op_cases(), "ops.safetensors"};
+}
+
 }  // namespace
 
-TEST_CASE("ops have PyTorch's values and gradients") {
+TEST_CASE("ops and expressions have PyTorch's values and gradients") {
   const auto backend = backend_under_test();
-  const Golden golden("ops.safetensors");
+  const Suite suite_under_test = suite(GENERATE(false, true));
+  const Golden golden(suite_under_test.values);
   const DType dtype = GENERATE(DType::float32, DType::bfloat16, DType::float16);
   if (!backend->computes_in(dtype)) return;
   const bool fused = GENERATE(false, true);
   KernelChoices choices;
-  for (const OpCase& which : op_cases()) {
+  for (const OpCase& which : suite_under_test.cases) {
     CAPTURE(which.name, name_of(dtype), fused);
     const std::vector<Value> inputs = inputs_of(golden, which, dtype);
     const Value gradient = golden.at(which.name + "/dout");
@@ -85,12 +96,13 @@ TEST_CASE("ops have PyTorch's values and gradients") {
   }
 }
 
-TEST_CASE("gradients of ops agree with finite differences") {
+TEST_CASE("gradients of ops and expressions agree with finite differences") {
   const auto backend = backend_under_test();
-  const Golden golden("ops.safetensors");
+  const Suite suite_under_test = suite(GENERATE(false, true));
+  const Golden golden(suite_under_test.values);
   std::mt19937 random(3);
   KernelChoices choices;
-  for (const OpCase& which : op_cases()) {
+  for (const OpCase& which : suite_under_test.cases) {
     if (!which.smooth) continue;
     const std::vector<Value> inputs = inputs_of(golden, which, DType::float32);
     const Value weights = golden.at(which.name + "/dout");

@@ -17,7 +17,8 @@ double measure_op(const LowerContext& context, const Lowering& lowering) {
   for (const Layout& layout : lowering.inputs) binding.inputs.push_back(random_buffer(layout.bytes, layout.dtype));
   for (const Layout& layout : lowering.outputs) binding.outputs.push_back(random_buffer(layout.bytes, layout.dtype));
   for (const InPlace& pair : context.op.def->in_place()) {
-    binding.outputs[static_cast<std::size_t>(pair.output)] = binding.inputs[static_cast<std::size_t>(pair.input)];
+    const auto input = static_cast<std::size_t>(pair.input), output = static_cast<std::size_t>(pair.output);
+    if (lowering.inputs[input].bytes == lowering.outputs[output].bytes) binding.outputs[output] = binding.inputs[input];
   }
   binding.workspace = random_buffer(lowering.workspace_bytes, DType::float32);
   const auto kernel = lowering.bind(binding);

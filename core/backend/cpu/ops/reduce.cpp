@@ -1,0 +1,145 @@
+// Sums and extremes over dimensions. Long sums are those of pieces of fixed length, so that their order does not depend
+// on the number of threads.
+#include "core/graph/ops/reduce.h"
+
+#include <algorithm>
+
+#include "core/backend/cpu/kernels.h"
+
+namespace trainctl::cpu {
+namespace {
+
+constexpr std::int64_t piece = 8192;   // values of a row that are added at a time
+constexpr std::int64_t columns = 128;  // of a matrix that are added at a time
+
+// x as [outer, count, inner], of which `count` is reduced.
+struct ReducedView {
+  std::int64_t outer = 1, count = 1, inner = 1;
+};
+
+ReducedView reduced_view(const Shape& x, const Reduce& def) {
+  ReducedView view;
+  for (int axis = 0; axis < static_cast<int>(x.rank()); ++axis) {
+    (axis < def.begin ? view.outer : axis < def.end ? view.count : view.inner) *= x[axis];
+  }
+  return view;
+}
+
+// The larger (or smaller) of two values; NaN if one of them is.
+template <ReduceKind kind>
+TRAINCTL_INLINE inline float combine(float a, float b) {
+  if constexpr (kind == ReduceKind::sum) return a + b;
+  if constexpr (kind == ReduceKind::maximum) return b > a || b != b ? b : a;
+  return b < a || b != b ? b : a;
+}
+
+// Reduces `count` values that are one after the other.
+template <ReduceKind kind, class T>
+float reduce_values(const T* x, std::int64_t count) {
+  float result = 0;
+  simd([=, &result]() TRAINCTL_INLINE {
+    if constexpr (kind == ReduceKind::sum) {
+      result = lane_sum<float>(count, [x](std::int64_t i) TRAINCTL_INLINE { return load(x[i]); });
+    } else {
+      float of[lanes];
+      for (int lane = 0; lane < lanes; ++lane) of[lane] = load(x[std::min<std::int64_t>(lane, count - 1)]);
+      std::int64_t i = 0;
+      for (; i + lanes <= count; i += lanes) {
+#pragma omp simd
+        for (int lane = 0; lane < lanes; ++lane) of[lane] = combine<kind>(of[lane], load(x[i + lane]));
+      }
+      for (; i < count; ++i) of[0] = combine<kind>(of[0], load(x[i]));
+      for (int lane = 1; lane < lanes; ++lane) of[0] = combine<kind>(of[0], of[lane]);
+      result = of[0];
+    }
+  });
+  return result;
+}
+
+// Reduces the rows of a matrix [count, inner] to `width` columns from `first` on.
+template <ReduceKind kind, class T>
+void reduce_columns(const T* x, std::int64_t count, std::int64_t inner, std::int64_t first, std::int64_t width,
+                    float* to) {
+  simd([=]() TRAINCTL_INLINE {
+    for (std::int64_t c = 0; c < width; ++c) to[c] = load(x[first + c]);
+    for (std::int64_t r = 1; r < count; ++r) {
+      const T* const row = x + r * inner + first;
+#pragma omp simd
+      for (std::int64_t c = 0; c < width; ++c) to[c] = combine<kind>(to[c], load(row[c]));
+    }
+  });
+}
+
+struct ReduceKernel {
+  ReducedView view;
+  float scale = 1;
+  DType to = DType::float32;
+  bool accumulate = false;
+
+  template <ReduceKind kind, class T>
+  void run(const T* x, void* y, float* pieces) const {
+    if (view.inner == 1) return reduce_rows<kind>(x, y, pieces);
+    const std::int64_t blocks = divide_up(view.inner, columns);
+    const std::int64_t grain = std::max<std::int64_t>(1, element_grain / (view.count * std::min(columns, view.inner)));
+    parallel_ranges(view.outer * blocks, grain, [=, this](std::int64_t begin, std::int64_t end) {
+      float sums[columns];
+      for (std::int64_t b = begin; b < end; ++b) {
+        const std::int64_t o = b / blocks, first = b % blocks * columns;
+        const std::int64_t width = std::min(columns, view.inner - first);
+        reduce_columns<kind>(x + o * view.count * view.inner, view.count, view.inner, first, width, sums);
+        for (std::int64_t c = 0; c < width; ++c) write(o * view.inner + first + c, sums[c], y);
+      }
+    });
+  }
+
+ private:
+  template <ReduceKind kind, class T>
+  void reduce_rows(const T* x, void* y, float* pieces) const {
+    const std::int64_t of_row = divide_up(view.count, piece);
+    const std::int64_t grain = std::max<std::int64_t>(1, element_grain / std::min(piece, view.count));
+    parallel_ranges(view.outer * of_row, grain, [=, this](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t p = begin; p < end; ++p) {
+        const std::int64_t o = p / of_row, first = p % of_row * piece;
+        const float value = reduce_values<kind>(x + o * view.count + first, std::min(piece, view.count - first));
+        of_row == 1 ? write(o, value, y) : void(pieces[p] = value);
+      }
+    });
+    if (of_row == 1) return;
+    for (std::int64_t o = 0; o < view.outer; ++o) write(o, reduce_values<kind>(pieces + o * of_row, of_row), y);
+  }
+
+  void write(std::int64_t at, float value, void* y) const {
+    value *= scale;
+    if (to == DType::float32) {
+      float& of = static_cast<float*>(y)[at];
+      of = accumulate ? of + value : value;
+    } else {
+      Bf16& of = static_cast<Bf16*>(y)[at];
+      of = store<Bf16>(accumulate ? load(of) + value : value);
+    }
+  }
+};
+
+}  // namespace
+
+Lowering lower_reduce(const LowerContext& context) {
+  const auto& def = context.op.as<Reduce>();
+  const ReduceKernel kernel{reduced_view(context.input(0).shape, def), def.scale, def.dtype, def.accumulate};
+  const std::int64_t pieces = kernel.view.outer * divide_up(kernel.view.count, piece);
+  return with_type(context.input(0).dtype, [&](auto type) {
+    using T = decltype(type);
+    return own_kernel(
+        context,
+        [kernel, reduction = def.reduction](const Buffers& buffers) {
+          const T* x = buffers.in<T>(0);
+          void* y = buffers.out<void>(0);
+          auto* workspace = buffers.workspace<float>();
+          if (reduction == ReduceKind::sum) return kernel.run<ReduceKind::sum>(x, y, workspace);
+          if (reduction == ReduceKind::maximum) return kernel.run<ReduceKind::maximum>(x, y, workspace);
+          kernel.run<ReduceKind::minimum>(x, y, workspace);
+        },
+        kernel.view.inner == 1 && kernel.view.count > piece ? pieces * static_cast<std::int64_t>(sizeof(float)) : 0);
+  });
+}
+
+}  // namespace trainctl::cpu

@@ -1,0 +1,251 @@
+// Expands an expression: names, subscripts, and the elementwise programs between other ops.
+#include "core/layers/expression/builder.h"
+
+#include <algorithm>
+
+#include "core/base/format.h"
+#include "core/graph/ops/elementwise/elementwise.h"
+#include "core/graph/ops/images/padding.h"
+#include "core/graph/ops/reshaping/shaping.h"
+#include "core/layers/expression/functions.h"
+#include "core/spec/suggestion.h"
+
+namespace trainctl {
+namespace {
+
+bool is_float(DType dtype) { return dtype == DType::float32 || dtype == DType::bfloat16 || dtype == DType::float16; }
+
+// Adds the dimensions of `x` to the broadcast shape `to`.
+void broadcast(const Operand& x, Operand& to, int column) {
+  const auto fail = [&](const std::string& why) {
+    throw ExpressionError(column, format("shapes {} and {} do not fit: {}", shape_text(to), shape_text(x), why));
+  };
+  if (x.has_samples && to.has_samples && x.rank() != to.rank()) {
+    fail("the samples, dimension 0, would not meet; add dimensions of size 1 with [:, None]");
+  }
+  const Operand &longer = x.rank() > to.rank() ? x : to, &shorter = x.rank() > to.rank() ? to : x;
+  Operand joined = longer;
+  joined.has_samples = x.has_samples || to.has_samples;
+  const std::int64_t ahead = longer.rank() - shorter.rank();
+  if (shorter.has_samples && ahead > 0) fail("the samples, dimension 0, would not be the first dimension");
+  for (std::int64_t d = 0; d < shorter.rank(); ++d) {
+    const std::int64_t a = longer.shape[ahead + d], b = shorter.shape[d];
+    const bool samples = ahead + d == 0 && longer.has_samples != shorter.has_samples;
+    if (samples && (longer.has_samples ? b : a) != 1) fail("the first dimension of one of them is that of the samples");
+    if (a != b && a != 1 && b != 1) fail("dimensions must be equal, or 1");
+    joined.shape[ahead + d] = a == 1 ? b : a;
+  }
+  to.shape = joined.shape;
+  to.has_samples = joined.has_samples;
+}
+
+}  // namespace
+
+std::string shape_text(const Operand& operand) {
+  std::string text;
+  for (std::int64_t d = 0; d < operand.rank(); ++d) {
+    text +=
+        format("{}{}", d > 0 ? ", " : "", d == 0 && operand.has_samples ? "batch" : std::to_string(operand.shape[d]));
+  }
+  return "(" + text + ")";
+}
+
+Operand ExpressionBuilder::number(double value, int column) {
+  Operand made{.kind = Operand::Kind::number, .column = column, .number = value};
+  made.step = graph_.of_constant(value);
+  return made;
+}
+
+Operand ExpressionBuilder::evaluate(const Expression& expression) {
+  Operand made{.column = expression.column};
+  switch (expression.kind) {
+    case Expression::Kind::number:
+      return number(expression.number, expression.column);
+    case Expression::Kind::boolean:
+      made = number(expression.number, expression.column);
+      made.kind = Operand::Kind::boolean;
+      return made;
+    case Expression::Kind::none:
+      return made;
+    case Expression::Kind::text:
+      made.kind = Operand::Kind::text;
+      made.text = expression.text;
+      return made;
+    case Expression::Kind::list:
+      made.kind = Operand::Kind::list;
+      for (const Expression& item : expression.operands) made.items.push_back(evaluate(item));
+      return made;
+    case Expression::Kind::name:
+      return name(expression);
+    case Expression::Kind::subscript:
+      return subscript(expression);
+    case Expression::Kind::call:
+      made = call_function(*this, expression);
+      made.column = expression.column;
+      return made;
+  }
+  return made;
+}
+
+Operand ExpressionBuilder::evaluate(const Expression& expression, const std::map<std::string, Operand>& locals) {
+  const auto* const outer = std::exchange(locals_, &locals);
+  Operand made = evaluate(expression);
+  locals_ = outer;
+  return made;
+}
+
+int ExpressionBuilder::input_of(TensorId tensor) {
+  const auto index = std::find(tensors_.begin(), tensors_.end(), tensor) - tensors_.begin();
+  if (index == std::ssize(tensors_)) tensors_.push_back(tensor);
+  return graph_.of_input(static_cast<int>(index));
+}
+
+Operand ExpressionBuilder::of_tensor(TensorId tensor, bool has_samples, int column) {
+  return {.kind = Operand::Kind::tensor,
+          .column = column,
+          .step = input_of(tensor),
+          .shape = scope_.type_of(tensor).shape,
+          .has_samples = has_samples};
+}
+
+Operand ExpressionBuilder::name(const Expression& expression) {
+  const std::string& name = expression.text;
+  if (locals_ != nullptr) return locals_->at(name);
+  if (const auto found = scope_.tensors.find(name); found != scope_.tensors.end()) {
+    return of_tensor(found->second.tensor, found->second.has_samples, expression.column);
+  }
+  if (const auto found = scope_.numbers.find(name); found != scope_.numbers.end()) {
+    return number(found->second, expression.column);
+  }
+  if (name == "pi" || name.ends_with(".pi")) return number(3.14159265358979323846, expression.column);
+  if (name == "e") return number(2.71828182845904523536, expression.column);
+  std::vector<std::string> known;
+  for (const auto& [of, value] : scope_.tensors) known.push_back(of);
+  for (const auto& [of, value] : scope_.numbers) known.push_back(of);
+  std::string all;
+  for (const std::string& of : known) all += (all.empty() ? "" : ", ") + of;
+  throw ExpressionError(expression.column,
+                        format("'{}' is unknown{}; the names are: {}", name, suggestion(name, known), all));
+}
+
+Operand ExpressionBuilder::apply(ScalarFunction function, const std::vector<Operand>& operands, int column) {
+  Operand made{.column = column};
+  for (const Operand& operand : operands) {
+    if (operand.step < 0) {
+      throw ExpressionError(operand.column, format("{}() takes tensors and numbers", name_of(function)));
+    }
+    if (!operand.is_tensor()) continue;
+    if (made.kind == Operand::Kind::tensor) {
+      broadcast(operand, made, column);
+    } else {
+      made.kind = Operand::Kind::tensor;
+      made.shape = operand.shape;
+      made.has_samples = operand.has_samples;
+    }
+  }
+  const auto step = [&](std::size_t i) { return i < operands.size() ? operands[i].step : -1; };
+  made.step = graph_.apply(function, step(0), step(1), step(2));
+  const ScalarStep& of = graph_.step(made.step);
+  if (!made.is_tensor()) {
+    if (of.function != ScalarFunction::constant) throw ExpressionError(column, "the value is not a number");
+    return number(of.value, column);
+  }
+  constexpr std::size_t most_inputs = 32;
+  if (tensors_.size() > most_inputs) throw ExpressionError(column, "the expression has too many tensors");
+  return made;
+}
+
+TensorId ExpressionBuilder::tensor(const Operand& operand) {
+  if (!operand.is_tensor()) throw ExpressionError(operand.column, "a tensor is needed here");
+  ScalarStep step = graph_.step(operand.step);
+  if (step.function == ScalarFunction::input) {
+    const TensorId of = tensors_[static_cast<std::size_t>(step.index)];
+    const TensorType type = scope_.type_of(of);
+    if (type.shape == operand.shape && is_float(type.dtype)) return of;
+  }
+  if (const auto found = materialized_.find(operand.step);
+      found != materialized_.end() && scope_.type_of(found->second).shape == operand.shape) {
+    return found->second;
+  }
+  const int results[] = {operand.step};
+  ElementwiseProgram program = graph_.program(results);
+  std::vector<TensorId> inputs;
+  std::vector<TensorType> types;
+  for (const int input : compact_inputs(program)) {
+    inputs.push_back(tensors_[static_cast<std::size_t>(input)]);
+    types.push_back(scope_.type_of(inputs.back()));
+  }
+  if (inputs.empty()) throw ExpressionError(operand.column, "the value does not depend on a tensor");
+  const DType dtype = operand.has_samples ? scope_.dtype : DType::float32;
+  auto def = std::make_shared<Elementwise>(std::move(program), std::vector{dtype});
+  const Shape found = def->outputs(types)[0].shape;
+  for (std::int64_t i = 0; i < operand.rank(); ++i) {
+    const std::int64_t wanted = operand.shape[operand.rank() - 1 - i];
+    if (i >= found.rank() || found[found.rank() - 1 - i] != wanted)
+      def->expanded.push_back({static_cast<int>(i), wanted});
+  }
+  return materialized_[operand.step] = scope_.append(std::move(def), std::move(inputs));
+}
+
+Operand ExpressionBuilder::op(std::shared_ptr<const OpDef> def, const std::vector<Operand>& inputs, int column) {
+  std::vector<TensorId> tensors;
+  bool has_samples = false;
+  for (const Operand& input : inputs) {
+    tensors.push_back(tensor(input));
+    has_samples = has_samples || input.has_samples;
+  }
+  return of_tensor(scope_.append(std::move(def), std::move(tensors)), has_samples, column);
+}
+
+Operand ExpressionBuilder::stored(const Operand& of) { return of_tensor(tensor(of), of.has_samples, of.column); }
+
+Operand ExpressionBuilder::reshaped(const Operand& of, Shape shape) {
+  if (of.shape == shape) return of;
+  return op(std::make_shared<Reshape>(std::move(shape)), {of}, of.column);
+}
+
+Operand ExpressionBuilder::reduced(const Operand& x, ReduceKind kind, const std::vector<int>& axes, bool keep,
+                                   double scale, int column) {
+  Operand result = x;
+  for (std::size_t last = axes.size(); last > 0;) {
+    std::size_t first = last - 1;
+    while (first > 0 && axes[first - 1] + 1 == axes[first]) --first;
+    auto def = std::make_shared<Reduce>(kind, axes[first], axes[last - 1] + 1);
+    def->keep = keep;
+    def->dtype = x.has_samples ? scope_.dtype : DType::float32;
+    if (last == axes.size() && kind == ReduceKind::sum) def->scale = static_cast<float>(scale);
+    result = op(std::move(def), {result}, column);
+    last = first;
+  }
+  return result;
+}
+
+Operand ExpressionBuilder::subscript(const Expression& expression) {
+  Operand x = evaluate(expression.operands[0]);
+  if (!x.is_tensor()) throw ExpressionError(expression.column, "only a tensor has subscripts");
+  std::int64_t taken = 0;
+  for (const Subscript& of : expression.subscripts) {
+    taken += of.kind == Subscript::Kind::element || of.kind == Subscript::Kind::slice ? 1 : 0;
+  }
+  if (taken > x.rank()) {
+    throw ExpressionError(expression.column, format("{} has fewer than {} dimensions", shape_text(x), taken));
+  }
+  std::vector<std::int64_t> sizes;
+  std::int64_t axis = 0;
+  for (const Subscript& of : expression.subscripts) {
+    if (of.kind == Subscript::Kind::new_axis) {
+      if (axis == 0 && x.has_samples) throw ExpressionError(of.column, "dimension 0 must stay that of the samples");
+      sizes.push_back(1);
+    } else if (of.kind == Subscript::Kind::ellipsis) {
+      for (std::int64_t skipped = x.rank() - taken; skipped > 0; --skipped) sizes.push_back(x.shape[axis++]);
+    } else {
+      x = sliced(*this, x, static_cast<int>(axis), of);
+      if (of.kind == Subscript::Kind::slice) sizes.push_back(x.shape[axis]);
+      ++axis;
+    }
+  }
+  while (axis < x.rank()) sizes.push_back(x.shape[axis++]);
+  return reshaped(x, Shape(std::move(sizes)));
+}
+
+}  // namespace trainctl

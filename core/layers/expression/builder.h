@@ -1,0 +1,97 @@
+// Expands an expression into ops.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/expression/elementwise_program.h"
+#include "core/expression/syntax.h"
+#include "core/graph/op.h"
+#include "core/graph/ops/reduce.h"
+
+namespace trainctl {
+
+// A tensor that an expression may name.
+struct ExpressionTensor {
+  TensorId tensor = no_tensor;
+  bool has_samples = true;  // whether dimension 0 is that of the samples; false for weights
+};
+
+// What an expression is expanded for.
+struct ExpressionScope {
+  std::map<std::string, ExpressionTensor> tensors;  // by name
+  std::map<std::string, double> numbers;            // by name
+  DType dtype = DType::float32;                     // of the results
+  // Appends an op with one output, and returns the output.
+  std::function<TensorId(std::shared_ptr<const OpDef>, std::vector<TensorId>)> append;
+  std::function<TensorType(TensorId)> type_of;
+  // Whether sums and means without `axis` are over the values of a sample, as in losses and metrics; otherwise such a
+  // sum is refused.
+  bool reduces_samples = false;
+};
+
+// A value in an expression. A tensor is a value of the builder's elementwise program until an op needs it.
+struct Operand {
+  enum class Kind { tensor, number, boolean, list, text, none };
+  Kind kind = Kind::none;
+  int column = 0;              // of the expression that gave it
+  double number = 0;           // number, boolean
+  std::string text;            // text
+  std::vector<Operand> items;  // list
+  int step = -1;               // of a tensor or a number: in the elementwise program
+  Shape shape;                 // of a tensor
+  bool has_samples = false;    // of a tensor: whether dimension 0 is that of the samples
+
+  bool is_tensor() const { return kind == Kind::tensor; }
+  std::int64_t rank() const { return shape.rank(); }
+};
+
+class ExpressionBuilder {
+ public:
+  // `scope` must outlive the object.
+  explicit ExpressionBuilder(const ExpressionScope& scope) : scope_(scope) {}
+
+  // Throws ExpressionError for unknown names and functions, and for shapes that do not fit.
+  Operand evaluate(const Expression& expression);
+  // Returns the tensor of an operand: in the scope's dtype if it has samples, otherwise in float32.
+  TensorId tensor(const Operand& operand);
+
+  // Evaluates an expression with names of its own.
+  Operand evaluate(const Expression& expression, const std::map<std::string, Operand>& locals);
+
+  // For the functions of expressions (core/layers/expression/functions.h). Shapes have the dimension of samples.
+  Operand apply(ScalarFunction function, const std::vector<Operand>& operands, int column);
+  Operand number(double value, int column);
+  // The same tensor, as an input of what follows, so that it is computed once.
+  Operand stored(const Operand& of);
+  // A tensor with the values of `of` and another shape of as many elements.
+  Operand reshaped(const Operand& of, Shape shape);
+  // The output of an op on materialized operands.
+  Operand op(std::shared_ptr<const OpDef> def, const std::vector<Operand>& inputs, int column);
+  // The sum (times `scale`) or the extreme over the dimensions `axes`, ascending, which have size 1 with `keep` and
+  // otherwise are left out.
+  Operand reduced(const Operand& x, ReduceKind kind, const std::vector<int>& axes, bool keep, double scale, int column);
+  const ExpressionScope& scope() const { return scope_; }
+
+ private:
+  Operand name(const Expression& expression);
+  Operand subscript(const Expression& expression);
+  int input_of(TensorId tensor);
+
+  Operand of_tensor(TensorId tensor, bool has_samples, int column);
+
+  const ExpressionScope& scope_;
+  const std::map<std::string, Operand>* locals_ = nullptr;
+  ScalarGraph graph_;
+  std::vector<TensorId> tensors_;         // the inputs of the elementwise program
+  std::map<int, TensorId> materialized_;  // key: step
+};
+
+// Text such as "(batch, 28, 3)" for messages.
+std::string shape_text(const Operand& operand);
+
+}  // namespace trainctl

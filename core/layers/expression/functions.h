@@ -1,0 +1,21 @@
+// The functions of expressions, with the names and arguments of keras.ops.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/layers/expression/builder.h"
+
+namespace trainctl {
+
+// Evaluates the arguments of a call, and the function. Throws ExpressionError if the function is unknown or if its
+// arguments do not fit.
+Operand call_function(ExpressionBuilder& builder, const Expression& call);
+
+// The elements of x along a dimension that a subscript names, which stays with size 1 for a single element.
+Operand sliced(ExpressionBuilder& builder, const Operand& x, int axis, const Subscript& subscript);
+
+// The names of all functions, sorted.
+std::vector<std::string> expression_functions();
+
+}  // namespace trainctl

@@ -1,0 +1,96 @@
+// Tests elementwise programs: values and gradients of every function, and simplification.
+#include "core/expression/elementwise_program.h"
+
+#include <cmath>
+
+#include "core/base/random.h"
+#include "test/catch.h"
+
+namespace trainctl::test::elementwise_program_test {
+namespace {
+
+constexpr int last_function = static_cast<int>(ScalarFunction::where);
+
+// Random numbers between 0.2 and 1.8, where all functions are smooth.
+double number(std::uint64_t row, std::uint32_t column) {
+  const RandomKey key{3, Purpose::synthetic, 0, 0};
+  return 0.2 + 1.6 * static_cast<double>(uniform01(key.block(row, column)[0]));
+}
+
+double value(const ElementwiseProgram& program, const std::vector<double>& inputs) {
+  return evaluate(program, inputs)[0];
+}
+
+}  // namespace
+
+TEST_CASE("the gradient of every function is that of finite differences") {
+  using enum ScalarFunction;
+  for (int f = static_cast<int>(negative); f <= last_function; ++f) {
+    const auto function = static_cast<ScalarFunction>(f);
+    if (function == stop_gradient) continue;
+    const std::string name(name_of(function));
+    CAPTURE(name);
+    CHECK(scalar_function(name) == function);
+    ScalarGraph graph;
+    const int x = graph.of_input(0), y = graph.of_input(1), z = graph.of_input(2);
+    const int count = operands_of(function);
+    // Operands that themselves depend on all inputs, so that gradients of several paths are added.
+    const int a = graph.apply(multiply, x, y), b = graph.apply(add, y, graph.apply(sin, z));
+    const int root = graph.apply(function, a, count > 1 ? b : -1, count > 2 ? z : -1);
+    const int seed = graph.of_input(3);
+    const int roots[] = {root}, seeds[] = {seed};
+    const std::vector<int> gradients = graph.gradients(roots, seeds, 3);
+    const ElementwiseProgram program = graph.program(roots);
+    for (std::uint64_t row = 0; row < 20; ++row) {
+      const std::vector<double> at{number(row, 0), number(row, 1), number(row, 2), number(row, 3)};
+      for (std::size_t i = 0; i < 3; ++i) {
+        constexpr double step = 1e-6;
+        std::vector<double> above = at, below = at;
+        above[i] += step;
+        below[i] -= step;
+        const double expected = at[3] * (value(program, above) - value(program, below)) / (2 * step);
+        const int found[] = {gradients[i]};
+        const double gradient = found[0] < 0 ? 0 : value(graph.program(found), at);
+        if (std::abs(expected) < 1e4)
+          CHECK(gradient == Approx(expected).epsilon(1e-5).margin(1e-6));  // no step between
+      }
+    }
+  }
+}
+
+TEST_CASE("gradients at the points where functions have a kink are TensorFlow's") {
+  using enum ScalarFunction;
+  ScalarGraph graph;
+  const int x = graph.of_input(0), zero = graph.of_constant(0), one = graph.of_constant(1);
+  const auto gradient_at = [&](int root, double at) {
+    const int roots[] = {root}, seeds[] = {one};
+    const int gradient[] = {graph.gradients(roots, seeds, 1)[0]};
+    return value(graph.program(gradient), {at});
+  };
+  CHECK(gradient_at(graph.apply(maximum, zero, x), 0) == 0);
+  CHECK(gradient_at(graph.apply(maximum, x, zero), 0) == 1);
+  CHECK(gradient_at(graph.apply(minimum, x, one), 1) == 1);
+  CHECK(gradient_at(graph.apply(abs, x), 0) == 0);
+  CHECK(graph.gradients(std::vector{graph.apply(stop_gradient, x)}, std::vector{one}, 1)[0] == -1);
+  CHECK(graph.gradients(std::vector{graph.apply(floor, x)}, std::vector{one}, 1)[0] == -1);
+}
+
+TEST_CASE("programs keep what a value needs, and each value once") {
+  using enum ScalarFunction;
+  ScalarGraph graph;
+  const int x = graph.of_input(0), y = graph.of_input(1);
+  CHECK(graph.apply(add, x, y) == graph.apply(add, y, x));
+  CHECK(graph.apply(add, x, graph.of_constant(0)) == x);
+  CHECK(graph.apply(multiply, graph.of_constant(1), x) == x);
+  CHECK(graph.apply(negative, graph.apply(negative, x)) == x);
+  CHECK(graph.apply(power, x, graph.of_constant(2)) == graph.apply(multiply, x, x));
+  CHECK(graph.apply(divide, graph.of_constant(3), graph.of_constant(2)) == graph.of_constant(1.5));
+  const int results[] = {graph.apply(exp, graph.apply(subtract, y, graph.of_constant(2)))};
+  const ElementwiseProgram program = graph.program(results);
+  CHECK(to_string(program) == "i1 2 subtract(0,1) exp(2) -> 3");
+  CHECK(program.inputs == 2);
+  CHECK(value(program, {0, 2}) == 1);
+  CHECK(ScalarGraph(program).program(results) == ScalarGraph(program).program(results));
+}
+
+}  // namespace trainctl::test::elementwise_program_test

@@ -1,0 +1,94 @@
+// Tests the layer lambda: shapes, weights, and the messages for expressions that do not fit.
+#include "test/catch.h"
+#include "test/core/layers/build.h"
+
+namespace trainctl::testing::lambda_test {
+namespace {
+
+std::string network(const std::string& options) {
+  return "layers:\n  - lambda: " + options + "\n  - flatten\n  - dense: 1";
+}
+
+// The message without the file, the layer and its input.
+std::string problem(const std::string& options, Shape sample = {4, 3}) {
+  std::string text = errors(network(options), std::move(sample));
+  const std::string before = "m.yaml:2:5: lambda 'lambda': ", after = " (from the input)";
+  if (text.starts_with(before)) text.erase(0, before.size());
+  if (text.ends_with(after)) text.erase(text.size() - after.size());
+  return text;
+}
+
+Shape output(const std::string& expression, Shape sample) {
+  return build(network(expression), std::move(sample)).layers[0].output;
+}
+
+}  // namespace
+
+TEST_CASE("a lambda has the shape of its expression") {
+  CHECK(output("tanh(x) * 2", {4, 3}) == Shape{4, 3});
+  CHECK(output("'mean(x, axis=1, keepdims=True)'", {4, 3}) == Shape{1, 3});
+  CHECK(output("'sum(x, axis=(1, 2))[:, None]'", {4, 3}) == Shape{1});
+  CHECK(output("'x[:, 1:, None]'", {4, 3}) == Shape{3, 1, 3});
+  CHECK(output("'ops.reshape(x, (-1, 2, 6))'", {4, 3}) == Shape{2, 6});
+}
+
+TEST_CASE("the weights of a lambda are parameters of the model") {
+  const BuiltModel model = build(
+      network("{expression: 'tanh(x @ w + b)', weights: {w: {shape: [3, 5]}, b: {shape: [5], initializer: zeros}}}"),
+      {4, 3});
+  CHECK(model.layers[0].output == Shape{4, 5});
+  CHECK(model.layers[0].parameters == 20);
+  const Graph& graph = model.graph;
+  CHECK(graph.tensor(graph.parameters[0].tensor).name == "lambda/b");
+  CHECK_FALSE(graph.parameters[0].decay);
+  CHECK(graph.tensor(graph.parameters[1].tensor).name == "lambda/w");
+  CHECK(graph.parameters[1].decay);
+}
+
+TEST_CASE("a lambda combines the outputs of several layers, and elementwise functions are one op") {
+  const BuiltModel model = build(
+      "layers: [{dense: {name: a, units: 3}}, {dense: {name: b, from: input, units: 3}}, {lambda: {from: [a, b], "
+      "inputs: "
+      "[mean, noise], expression: 'mean + exp(0.5 * noise) * sigmoid(mean) - 1'}}, {dense: 1}]",
+      {4});
+  int computing = 0;
+  for (const Op& op : model.graph.ops) computing += op.def->kind() == "elementwise" ? 1 : 0;
+  CHECK(computing == 1);
+}
+
+TEST_CASE("expressions that do not fit are reported with the column and the reason") {
+  CHECK(problem("x * sigmod(x)") ==
+        "column 5 of the expression: there is no function 'sigmod'; did you mean 'sigmoid'?");
+  CHECK(problem("x * betta") == "column 5 of the expression: 'betta' is unknown; the names are: x");
+  CHECK(problem("x +") == "column 4 of the expression: the expression ends here, but a value is missing");
+  CHECK(
+      problem("sum(x)") ==
+      "column 1 of the expression: sum(): axis is missing; without it, all samples would be one value, but samples do "
+      "not depend on each other");
+  CHECK(problem("'mean(x, axis=0)'") ==
+        "column 1 of the expression: mean(): axis 0 is that of the samples, which do not depend on each other");
+  CHECK(problem("'max(x, axis=3)'") == "column 1 of the expression: max(): axis 3 is not one of 3 dimensions");
+  CHECK(problem("'sum(x, dim=1)'") ==
+        "column 1 of the expression: sum(): there is no argument 'dim'; the arguments are: x axis=None keepdims=False");
+  CHECK(
+      problem("'x + x[:, 1:3]'") ==
+      "column 3 of the expression: shapes (batch, 4, 3) and (batch, 2, 3) do not fit: dimensions must be equal, or 1");
+  CHECK(
+      problem("'x + x[:, 0]'") ==
+      "column 3 of the expression: shapes (batch, 4, 3) and (batch, 3) do not fit: the samples, dimension 0, would not "
+      "meet; add dimensions of size 1 with [:, None]");
+  CHECK(problem("'x[1]'") ==
+        "column 3 of the expression: dimension 0 is that of the samples, which must stay whole; write ':'");
+  CHECK(problem("'x[:, 7]'") == "column 6 of the expression: 7 is not an index of a dimension of 4");
+  CHECK(problem("'x[:, ::2]'") == "column 6 of the expression: the step of a slice must be 1");
+  CHECK(problem("1 + 2").starts_with("the expression has the value of a number"));
+  CHECK(problem("'sum(x, axis=(1, 2))'") ==
+        "the expression has the value (batch), which is not one row or more for each sample");
+  CHECK(problem("{expression: x * w, weights: {w: {shape: [4]}}}") ==
+        "column 3 of the expression: shapes (batch, 4, 3) and (4) do not fit: dimensions must be equal, or 1");
+  CHECK(problem("{expression: x, inputs: [x, y]}") ==
+        "m.yaml:2:37: `inputs` must name the input of the expression, in the order of `from`");
+  CHECK(problem("{expression: x, weights: {x: {shape: [3]}}}") == "m.yaml:2:38: 'x' is also an input");
+}
+
+}  // namespace trainctl::testing::lambda_test
