@@ -65,7 +65,6 @@ const ChoiceTable& layer_choices() {
                                      upsampling2d(),
                                      DropoutOptions::keys(),
                                      lambda(),
-                                     dropout(),
                                      spatial_dropout(),
                                      gaussian_noise(),
                                      ActivationLayerOptions::keys(),
