@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 
 #include "core/backend/cuda/runtime_compiled/prelude.h"
 #include "core/base/error.h"
@@ -29,103 +30,63 @@ std::string_view type_name(DType dtype) {
   }
 }
 
-// The value of a function of the expressions a, b and c.
-std::string call_of(ScalarFunction function, const std::string& a, const std::string& b, const std::string& c) {
-  using enum ScalarFunction;
-  const auto call = [&](std::string_view name) {
-    return operands_of(function) == 1 ? format("{}({})", name, a) : format("{}({}, {})", name, a, b);
-  };
-  const auto infix = [&](std::string_view sign) { return format("{} {} {}", a, sign, b); };
-  const auto truth = [](const std::string& condition) { return format("truth({})", condition); };
-  switch (function) {
-    case input:
-    case constant:
-      break;
-    case negative:
-      return format("-{}", a);
-    case abs:
-      return call("fabsf");
-    case sign:
-      return call("sign_of");
-    case exp:
-      return call("expf");
-    case expm1:
-      return call("expm1f");
-    case log:
-      return call("logf");
-    case log1p:
-      return call("log1pf");
-    case sqrt:
-      return call("sqrtf");
-    case rsqrt:
-      return call("rsqrtf");
-    case reciprocal:
-      return format("1.0f / {}", a);
-    case sin:
-      return call("sinf");
-    case cos:
-      return call("cosf");
-    case tan:
-      return call("tanf");
-    case arctan:
-      return call("atanf");
-    case tanh:
-      return call("tanhf");
-    case sigmoid:
-      return call("sigmoid_of");
-    case softplus:
-      return call("softplus_of");
-    case erf:
-      return call("erff");
-    case floor:
-      return call("floorf");
-    case ceil:
-      return call("ceilf");
-    case round:
-      return call("rintf");
-    case logical_not:
-      return truth(format("{} == 0", a));
-    case isnan:
-      return truth(format("{0} != {0}", a));
-    case isfinite:
-      return truth(format("fabsf({}) <= 3.40282347e38f", a));
-    case add:
-      return infix("+");
-    case subtract:
-      return infix("-");
-    case multiply:
-      return infix("*");
-    case divide:
-      return infix("/");
-    case power:
-      return call("powf");
-    case maximum:
-      return call("maximum_of");
-    case minimum:
-      return call("minimum_of");
-    case mod:
-      return call("mod_of");
-    case floor_divide:
-      return format("floorf({} / {})", a, b);
-    case less:
-      return truth(infix("<"));
-    case less_equal:
-      return truth(infix("<="));
-    case equal:
-      return truth(infix("=="));
-    case not_equal:
-      return truth(infix("!="));
-    case logical_and:
-      return truth(format("{} != 0 && {} != 0", a, b));
-    case logical_or:
-      return truth(format("{} != 0 || {} != 0", a, b));
-    case logical_xor:
-      return truth(format("({} != 0) != ({} != 0)", a, b));
-    case where:
-      return format("{} != 0 ? {} : {}", a, b, c);
+// In the order of ScalarFunction: the values of functions of the operands A, B and C. Inputs and constants have none.
+constexpr std::string_view patterns[] = {"",
+                                         "",
+                                         "-A",
+                                         "fabsf(A)",
+                                         "sign_of(A)",
+                                         "expf(A)",
+                                         "expm1f(A)",
+                                         "logf(A)",
+                                         "log1pf(A)",
+                                         "sqrtf(A)",
+                                         "rsqrtf(A)",
+                                         "1.0f / A",
+                                         "sinf(A)",
+                                         "cosf(A)",
+                                         "tanf(A)",
+                                         "atanf(A)",
+                                         "tanhf(A)",
+                                         "sigmoid_of(A)",
+                                         "softplus_of(A)",
+                                         "erff(A)",
+                                         "floorf(A)",
+                                         "ceilf(A)",
+                                         "rintf(A)",
+                                         "truth(A == 0)",
+                                         "truth(A != A)",
+                                         "truth(fabsf(A) <= 3.40282347e38f)",
+                                         "A + B",
+                                         "A - B",
+                                         "A * B",
+                                         "A / B",
+                                         "powf(A, B)",
+                                         "maximum_of(A, B)",
+                                         "minimum_of(A, B)",
+                                         "mod_of(A, B)",
+                                         "floorf(A / B)",
+                                         "truth(A < B)",
+                                         "truth(A <= B)",
+                                         "truth(A == B)",
+                                         "truth(A != B)",
+                                         "truth(A != 0 && B != 0)",
+                                         "truth(A != 0 || B != 0)",
+                                         "truth((A != 0) != (B != 0))",
+                                         "A != 0 ? B : C"};
+static_assert(std::size(patterns) == static_cast<std::size_t>(ScalarFunction::where) + 1);
+
+// The value of a step that computes, from the values v0, v1, ... of other steps.
+std::string value_of(const ScalarStep& step) {
+  std::string text;
+  for (const char c : patterns[static_cast<std::size_t>(step.function)]) {
+    if (c >= 'A' && c <= 'C') {
+      text += format("v{}", step.operands[static_cast<std::size_t>(c - 'A')]);
+    } else {
+      text += c;
+    }
   }
-  require(false, "elementwise: CUDA has no function for this step");
-  return "";
+  return text;
 }
 
 // The function `run`, which computes the results y0, y1, ... of one element from its inputs x0, x1, ...
@@ -135,7 +96,6 @@ std::string run_function(const ElementwiseProgram& program) {
   for (std::size_t r = 0; r < program.results.size(); ++r) {
     parameters += format("{}float& y{}", parameters.empty() ? "" : ", ", r);
   }
-  const auto value = [](int step) { return step < 0 ? std::string() : format("v{}", step); };
   for (std::size_t i = 0; i < program.steps.size(); ++i) {
     const ScalarStep& step = program.steps[i];
     std::string text;
@@ -145,7 +105,7 @@ std::string run_function(const ElementwiseProgram& program) {
       const auto constant = static_cast<float>(step.value);
       text = format("__uint_as_float(0x{:08x}u) /* {} */", std::bit_cast<std::uint32_t>(constant), constant);
     } else {
-      text = call_of(step.function, value(step.operands[0]), value(step.operands[1]), value(step.operands[2]));
+      text = value_of(step);
     }
     body += format("  const float v{} = {};\n", i, text);
   }
