@@ -104,6 +104,12 @@ if(TARGET trainctl_cuda)  # these tests ask the installed cuDNN what it supports
   target_include_directories(described_driver PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
   target_compile_definitions(test-cudnn PRIVATE TRAINCTL_DESCRIBED_DRIVER="$<TARGET_FILE:described_driver>")
   add_dependencies(test-cudnn described_driver)
+  # These tests compile kernels with the installed NVRTC, without a GPU.
+  trainctl_test(nvrtc unit trainctl_core_backend)
+  set(nvrtc_sources broadcast.cpp nvrtc.cpp nvrtc_library.cpp source.cpp)
+  list(TRANSFORM nvrtc_sources PREPEND ${PROJECT_SOURCE_DIR}/core/backend/cuda/runtime_compiled/)
+  target_sources(test-nvrtc PRIVATE ${nvrtc_sources})
+  target_include_directories(test-nvrtc PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
 endif()
 
 # Builds the emulated NVML library for machines without an NVIDIA driver.

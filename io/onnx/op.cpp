@@ -1,8 +1,6 @@
 // Adds the ONNX nodes and constants of an op.
 #include "io/onnx/op.h"
 
-#include <algorithm>
-
 namespace trainctl {
 namespace {
 
@@ -13,12 +11,17 @@ std::string bytes_of(const std::vector<T>& values) {
 
 }  // namespace
 
+bool OnnxOp::is_weights(std::size_t input) const {
+  const Role role = translation_.graph().tensor(op_.inputs[input]).role;
+  return role == Role::parameter || role == Role::statistic;
+}
+
 Channels OnnxOp::channels() const {
   const auto all_have = [&](Channels channels) {
-    return std::all_of(op_.inputs.begin(), op_.inputs.end(), [&](TensorId input) {
-      const Role role = translation_.graph().tensor(input).role;
-      return role == Role::parameter || role == Role::statistic || translation_.has_value(input, channels);
-    });
+    for (std::size_t i = 0; i < inputs(); ++i) {
+      if (!is_weights(i) && !translation_.has_value(op_.inputs[i], channels)) return false;
+    }
+    return true;
   };
   if (input_type(0).shape.rank() < 3 || all_have(Channels::last)) return Channels::last;
   return Channels::first;

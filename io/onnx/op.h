@@ -28,12 +28,15 @@ class OnnxOp {
   OnnxOp producer(std::size_t input) const { return {translation_, translation_.producer(op_.inputs[input])}; }
   OnnxWeights weights(std::size_t input) const { return translation_.weights(op_.inputs[input]); }
 
-  // Return the name of an input's value, and set the name of the output's value.
+  // Whether an input is a parameter or a running statistic, whose value weights_value() adds.
+  bool is_weights(std::size_t input) const;
+
+  // Return the name of an input's value, and set the name of an output's value.
   std::string value(std::size_t input, Channels channels = Channels::last) const {
     return translation_.value(op_.inputs[input], channels);
   }
-  void set_output(const std::string& value, Channels channels = Channels::last) const {
-    translation_.set_value(op_.outputs[0], channels, value);
+  void set_output(const std::string& value, Channels channels = Channels::last, std::size_t output = 0) const {
+    translation_.set_value(op_.outputs[output], channels, value);
   }
   // Returns the position of the channels for an op that accepts both positions: if possible, a position for which no
   // input must be transposed.

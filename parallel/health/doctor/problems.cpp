@@ -105,13 +105,15 @@ void check_own_gpu(const Json& rank, Problems& problems) {
   }
 }
 
-// Reports a missing NVRTC, without which cuDNN works, but more slowly.
+// Reports a missing NVRTC, without which expressions have no kernels, and cuDNN works more slowly.
 void check_nvrtc(const Json& rank, Problems& problems) {
   for (const Json& library : rank["cuda"]["libraries"]) {
     if (library["name"] != "NVRTC" || !text_of(library["found"]).empty()) continue;
-    problems.push_back({false, rank["host"],
-                        "there is no NVRTC (libnvrtc), with which cuDNN compiles some of its fastest kernels",
-                        "install it (pip's nvidia-cuda-nvrtc does)"});
+    problems.push_back(
+        {false, rank["host"],
+         "there is no NVRTC (libnvrtc), which compiles the expressions of a config, and some of cuDNN's fastest "
+         "kernels",
+         "install it (pip's nvidia-cuda-nvrtc does)"});
   }
 }
 

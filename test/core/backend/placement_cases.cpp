@@ -7,6 +7,7 @@
 #include "core/graph/ops/elementwise/bias.h"
 #include "core/graph/ops/elementwise/combine.h"
 #include "core/graph/ops/elementwise/dropout.h"
+#include "core/graph/ops/elementwise/elementwise.h"
 #include "core/graph/ops/elementwise/gated_linear_unit.h"
 #include "core/graph/ops/elementwise/noise.h"
 #include "core/graph/ops/elementwise/prelu.h"
@@ -27,6 +28,7 @@
 #include "core/graph/ops/normalization/synchronized_batch_norm.h"
 #include "core/graph/ops/position_embedding.h"
 #include "core/graph/ops/recurrent.h"
+#include "core/graph/ops/reduce.h"
 #include "core/graph/ops/reshaping/columns.h"
 #include "core/graph/ops/reshaping/permute.h"
 #include "core/graph/ops/rotary.h"
@@ -114,6 +116,38 @@ void add_combinations(Cases& cases, DType dtype) {
                    {x, {{{4}, DType::int64}, 0, 1000}, {{{}, DType::int64}, 0, 50}},
                    always_a<GaussianNoise>(0.25f, 7u, 9u),
                    2});
+}
+
+void add_programs(Cases& cases, DType dtype) {
+  const CaseInput x{{{4, 6}, dtype}}, scale{{{6}, floats}}, offset{{{4, 1}, floats}}, column{{{4, 1, 6}, dtype}};
+  ScalarGraph graph;
+  const int product = graph.apply(ScalarFunction::multiply, graph.of_input(0), graph.of_input(1));
+  const int sum[] = {graph.apply(ScalarFunction::add, product, graph.of_input(2)),
+                     graph.apply(ScalarFunction::tanh, product)};
+  const auto broadcasting = std::make_shared<Elementwise>(graph.program(sum), std::vector{dtype, floats});
+  cases.push_back({"elementwise", {x, scale, offset}, always(broadcasting), 3});
+  const int scaled[] = {product}, copied[] = {graph.of_input(0)};
+  const auto linear = std::make_shared<Elementwise>(graph.program(scaled), std::vector{floats});
+  linear->linear = {0};
+  cases.push_back({"elementwise linear", {x, scale}, always(linear), 4});
+  const auto expanding = std::make_shared<Elementwise>(graph.program(copied), std::vector{dtype});
+  expanding->linear = {0};
+  expanding->expanded = {{1, 4}};
+  cases.push_back({"elementwise expanded", {column}, always(expanding), 4});
+}
+
+void add_reductions(Cases& cases, DType dtype) {
+  const CaseInput x{{{4, 2, 6}, dtype}};
+  for (const bool add : {false, true}) {
+    const auto sum = std::make_shared<Reduce>(ReduceKind::sum, 1, 2);
+    sum->accumulate = sum->keep = add;
+    sum->scale = 0.5f;
+    cases.push_back({"reduce sum", {x}, always(sum), 5});
+  }
+  cases.push_back({"reduce sum of all", {x}, always_a<Reduce>(ReduceKind::sum, 0, 3), 5});
+  for (const ReduceKind kind : {ReduceKind::maximum, ReduceKind::minimum}) {
+    cases.push_back({"reduce extreme", {x}, always_a<Reduce>(kind, 1, 2), 3});
+  }
 }
 
 void add_shaping(Cases& cases, DType dtype) {
@@ -526,6 +560,8 @@ Cases placement_cases(DType dtype) {
   Cases cases;
   add_elementwise(cases, dtype);
   add_combinations(cases, dtype);
+  add_programs(cases, dtype);
+  add_reductions(cases, dtype);
   add_shaping(cases, dtype);
   add_dense(cases, dtype);
   add_products(cases, dtype);

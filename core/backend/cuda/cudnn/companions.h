@@ -9,8 +9,4 @@ namespace trainctl::cuda {
 // Returns the reason why cuDNN cannot be called; "" if it can be called.
 std::string open_companions();
 
-// The version of NVRTC, which compiles some of cuDNN's kernels; "" if NVRTC is missing, in which case cuDNN works
-// without these kernels.
-std::string nvrtc_version();
-
 }  // namespace trainctl::cuda

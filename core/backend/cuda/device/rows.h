@@ -29,6 +29,7 @@ class RowTeam {
         team_(static_cast<int>(threadIdx.x) / grid.team) {}
 
   __device__ bool leads() const { return member_ == 0; }
+  __device__ int member() const { return member_; }  // this thread's number in the team
   // The team's rows: first(), first() + step(), ...
   __device__ std::int64_t first() const { return static_cast<std::int64_t>(blockIdx.x) * teams() + team_; }
   __device__ std::int64_t step() const { return static_cast<std::int64_t>(gridDim.x) * teams(); }
@@ -88,10 +89,7 @@ class RowTeam {
   __device__ int smallest(int value) const {
     return join(value, [](int a, int b) { return a < b ? a : b; });
   }
-
- private:
-  __device__ int teams() const { return static_cast<int>(blockDim.x) / grid_.team; }
-
+  // Combines the values by two(a, b), which must be commutative.
   template <class T, class Join>
   __device__ T join(T value, const Join& two) const {
     for (int distance = 16; distance > 0; distance /= 2) {
@@ -106,6 +104,9 @@ class RowTeam {
     for (int i = 1; i < block_threads / 32; ++i) value = two(value, shared[i]);
     return value;
   }
+
+ private:
+  __device__ int teams() const { return static_cast<int>(blockDim.x) / grid_.team; }
 
   const RowGrid& grid_;
   int member_, team_;

@@ -33,8 +33,9 @@ class Device {
   const DeviceOptions& options() const { return options_; }
 
   int index() const { return index_; }
-  const std::string& model() const { return model_; }  // "NVIDIA H100 80GB HBM3"
-  int processors() const { return processors_; }       // streaming multiprocessors
+  const std::string& model() const { return model_; }      // "NVIDIA H100 80GB HBM3"
+  int processors() const { return processors_; }           // streaming multiprocessors
+  int capability() const { return 10 * major_ + minor_; }  // compute capability: 90 for 9.0
   // Model, compute capability, and the versions of CUDA, cuDNN and cuBLAS.
   std::string fingerprint() const;
 

@@ -3,6 +3,7 @@
 
 #include "core/backend/cuda/cudnn/companions.h"
 #include "core/backend/cuda/runtime/check.h"
+#include "core/backend/cuda/runtime_compiled/nvrtc_library.h"
 #include "core/base/format.h"
 
 namespace trainctl::cuda {
