@@ -120,6 +120,7 @@ class Steps {
     const ScalarStep& of = program_.steps[static_cast<std::size_t>(step)];
     if (of.function == ScalarFunction::input) return name = inputs_[static_cast<std::size_t>(of.index)];
     if (of.function == ScalarFunction::constant) return name = op_.number(static_cast<float>(of.value));
+    if (of.function == ScalarFunction::stop_gradient) return name = number(of.operands[0]);
     if (is_condition(of.function)) return name = cast(condition(step), onnx_float);
     return name = computed(of);
   }
