@@ -140,11 +140,13 @@ void add_reductions(Cases& cases, DType dtype) {
   const CaseInput x{{{4, 2, 6}, dtype}};
   for (const bool add : {false, true}) {
     const auto sum = std::make_shared<Reduce>(ReduceKind::sum, 1, 2);
-    sum->accumulate = sum->keep = add;
+    sum->accumulate = sum->keep = sum->splits = add;
     sum->scale = 0.5f;
-    cases.push_back({"reduce sum", {x}, always(sum), 5});
+    cases.push_back({"reduce sum", {x}, always(sum), add ? 5 : 4});
   }
-  cases.push_back({"reduce sum of all", {x}, always_a<Reduce>(ReduceKind::sum, 0, 3), 5});
+  const auto sum_of_all = std::make_shared<Reduce>(ReduceKind::sum, 0, 3);
+  sum_of_all->splits = true;
+  cases.push_back({"reduce sum of all", {x}, always(sum_of_all), 5});
   for (const ReduceKind kind : {ReduceKind::maximum, ReduceKind::minimum}) {
     cases.push_back({"reduce extreme", {x}, always_a<Reduce>(kind, 1, 2), 3});
   }
