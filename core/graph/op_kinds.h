@@ -86,6 +86,7 @@
   X(mask_weights) \
   X(loss) \
   X(class_sums) \
+  X(linear_cross_entropy) \
   X(metric) \
   X(optimizer) \
   X(zero_gradients) \

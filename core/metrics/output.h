@@ -24,6 +24,8 @@ struct ResolvedOutput {
 
   // Whether losses and metrics leave out positions, by a padding mask or the target.
   bool masks() const { return is_masked || loss.ignore_index.has_value(); }
+  // The factor of the gradient of the sum of losses, which the update divides by the step's count.
+  float gradient_scale() const { return static_cast<float>(weight / static_cast<double>(rows_counted)); }
   // The name of a result and its tensor, as Keras names them: "digit_loss", or "loss" for the only output.
   std::string prefixed(const std::string& result) const { return name.empty() ? result : name + "_" + result; }
 };

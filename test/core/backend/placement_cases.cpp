@@ -15,6 +15,7 @@
 #include "core/graph/ops/images/global_max_pool2d.h"
 #include "core/graph/ops/images/padding.h"
 #include "core/graph/ops/images/upsample2d.h"
+#include "core/graph/ops/losses/linear_cross_entropy.h"
 #include "core/graph/ops/losses/losses.h"
 #include "core/graph/ops/masks.h"
 #include "core/graph/ops/metrics/metrics.h"
@@ -419,6 +420,20 @@ void add_sums(Cases& cases, DType dtype) {
   }
 }
 
+void add_fused_loss(Cases& cases, DType dtype) {
+  const CaseInput x{{{4, 6, 2}, dtype}}, kernel{{{2, 8}, floats}}, bias{{{8}, floats}},
+      tokens{{{4, 6}, DType::int32}, 0, 8}, weights{{{4}, floats}, 0.25};
+  LinearCrossEntropy fused;
+  fused.has_bias = true;
+  cases.push_back({"linear_cross_entropy", {x, kernel, bias, tokens}, always_a<LinearCrossEntropy>(fused), 3});
+  fused.training = true;
+  for (const bool add : {false, true}) {
+    fused.accumulate = add;
+    cases.push_back(
+        {"linear_cross_entropy gradients", {x, kernel, bias, tokens, weights}, always_a<LinearCrossEntropy>(fused), 3});
+  }
+}
+
 void add_update(Cases& cases) {
   const CaseInput statistic{{{4}, floats}}, region{{{8}, floats}}, scalar{{{}, floats}, 0.25},
       step{{{}, DType::int64}, 0, 9};
@@ -511,6 +526,7 @@ Cases placement_cases(DType dtype) {
   add_attention(cases, dtype);
   add_synchronized_normalisation(cases, dtype);
   add_sums(cases, dtype);
+  add_fused_loss(cases, dtype);
   add_update(cases);
   for (PlacementCase& which : cases) which.computes_in = dtype;
   return cases;
