@@ -34,7 +34,7 @@ Section perplexity_section() {
   return Keys<PerplexityOptions>("perplexity",
                                  "e to the power of the mean cross-entropy of the classes, which for a language model "
                                  "are the next tokens. Needs the loss sparse_categorical_crossentropy or "
-                                 "categorical_crossentropy without label_smoothing.");
+                                 "categorical_crossentropy without label_smoothing and z_loss.");
 }
 
 template <class... Rules>
@@ -84,22 +84,22 @@ std::vector<ResolvedMetric> resolve_metrics(const std::vector<Choice>& choices, 
 bool wants_perplexity(const std::vector<Choice>& choices, const ResolvedLoss& loss, Reader& reader) {
   const auto found = std::find_if(choices.begin(), choices.end(), is_perplexity);
   if (found == choices.end()) return false;
-  const auto smoothing = std::visit(
-      [](const auto& rule) -> std::optional<float> {
+  const auto plain = std::visit(
+      [](const auto& rule) -> std::optional<bool> {
         using Rule = std::decay_t<decltype(rule)>;
         constexpr bool is_crossentropy =
             std::is_same_v<Rule, SparseCategoricalCrossentropy> || std::is_same_v<Rule, CategoricalCrossentropy>;
         if constexpr (is_crossentropy) {
-          return rule.label_smoothing;
+          return rule.label_smoothing == 0 && rule.z_loss == 0;
         } else {
           return std::nullopt;
         }
       },
       loss.rule);
-  if (smoothing != 0.0f) {
-    reader.error(found->location, smoothing ? "perplexity needs a loss without label_smoothing"
-                                            : "perplexity needs the loss sparse_categorical_crossentropy or "
-                                              "categorical_crossentropy");
+  if (plain != true) {
+    reader.error(found->location, plain ? "perplexity needs a loss without label_smoothing and z_loss"
+                                        : "perplexity needs the loss sparse_categorical_crossentropy or "
+                                          "categorical_crossentropy");
   }
   return true;
 }

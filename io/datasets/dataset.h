@@ -107,6 +107,7 @@ struct ArrayUse {
   bool target_values = false;  // targets are values, unless the config sets `classes`
   bool class_numbers = false;  // if a sample's target has several numbers, they are the classes of its positions
   std::int64_t tokens = 0;     // samples are tokens, whole numbers below this; 0: values
+  std::optional<std::int64_t> ignored = {};  // a number among the targets that need not be a class
 };
 
 // The info about a data set in the config and, for validation and test, the info of the training split.

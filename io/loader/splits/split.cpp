@@ -163,7 +163,9 @@ void DataSplit::read_weighted(std::int64_t number, bool training, std::int64_t e
                               const std::vector<TargetEncoding>& encodings) const {
   read_whole(number, training, epoch, scratch, row, encodings);
   if (!training || options_.class_weights.empty()) return;
-  const float weight = options_.class_weights[static_cast<std::size_t>(targets_[0].dataset->label(number))];
+  const std::int32_t label = targets_[0].dataset->label(number);
+  if (label < 0 || label >= std::ssize(options_.class_weights)) return;  // the loss ignores it
+  const float weight = options_.class_weights[static_cast<std::size_t>(label)];
   std::transform(row.weights, row.weights + weight_count(), row.weights, [=](float own) { return own * weight; });
 }
 

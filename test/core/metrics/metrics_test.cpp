@@ -62,6 +62,15 @@ TEST_CASE("a final softmax or sigmoid is folded into a loss that it fits") {
   folded(loss("binary_crossentropy"), softmax, 1);
 }
 
+TEST_CASE("the ignored target may be any whole number") {
+  for (const auto& [text, number] : {std::pair{"-100", -100}, {"0", 0}, {"70000", 70000}}) {
+    Reader reader;
+    const ResolvedLoss resolved =
+        resolve_loss(loss("sparse_categorical_crossentropy", "ignore_index", text), FinalActivation::none, reader);
+    CHECK(resolved.ignore_index == number);
+  }
+}
+
 TEST_CASE("label smoothing reaches the loss") {
   Reader reader;
   const Choice choice = loss("categorical_crossentropy", "label_smoothing", "0.1");
@@ -230,7 +239,7 @@ TEST_CASE("targets have the encoding that the loss reads") {
   CHECK(target_type(TargetEncoding::class_value, {8, 1}) == TensorType{{8, 1}, DType::float32});
 }
 
-TEST_CASE("perplexity follows from the cross-entropy, and is refused for other losses and with label smoothing") {
+TEST_CASE("perplexity follows from the cross-entropy, and is refused for other losses and with further terms") {
   const auto wants = [](const Choice& of_loss) {
     Reader reader;
     const ResolvedLoss resolved = resolve_loss(of_loss, FinalActivation::none, reader);
@@ -243,6 +252,7 @@ TEST_CASE("perplexity follows from the cross-entropy, and is refused for other l
   CHECK(wants(loss("sparse_categorical_crossentropy")));
   CHECK(wants(loss("categorical_crossentropy")));
   CHECK_FALSE(wants(loss("categorical_crossentropy", "label_smoothing", "0.1")));
+  CHECK_FALSE(wants(loss("sparse_categorical_crossentropy", "z_loss", "1e-4")));
   CHECK_FALSE(wants(loss("mean_squared_error")));
   ResolvedOutput one, two;
   one.name = "one", two.name = "two";
