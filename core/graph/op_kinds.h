@@ -88,6 +88,7 @@
   X(class_sums) \
   X(linear_cross_entropy) \
   X(metric) \
+  X(token_bytes) \
   X(optimizer) \
   X(zero_gradients) \
   X(zero_gaps) \

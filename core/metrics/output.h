@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "core/graph/ops/metrics/token_bytes.h"
 #include "core/metrics/loss.h"
 #include "core/metrics/metric.h"
 #include "core/metrics/target_encoding.h"
@@ -16,6 +17,7 @@ struct ResolvedOutput {
   double weight = 1;                    // weight of the loss in the weighted sum of all outputs' losses
   std::vector<ResolvedMetric> metrics;  // in the order of the config
   bool perplexity = false;              // whether e to the power of the loss is a result
+  ByteCounts token_bytes;               // of the tokens that are targets, if bits_per_byte is a result; else null
   TargetEncoding target_encoding = TargetEncoding::values;
   std::int64_t rows_each = 1;     // rows of the output that share one weight
   std::int64_t rows_counted = 1;  // rows of the output for each unit of a step's count

@@ -10,6 +10,7 @@
 #include "core/graph/ops/losses/losses.h"
 #include "core/graph/ops/masks.h"
 #include "core/graph/ops/metrics/metrics.h"
+#include "core/graph/ops/metrics/token_bytes.h"
 #include "core/graph/ops/reshaping/shaping.h"
 #include "core/graph/ops/training/update.h"
 #include "core/metrics/targets.h"
@@ -56,6 +57,7 @@ void add_sums(OutputHead& head, Graph& graph) {
     const TensorType sum_type{sums == 1 ? Shape{} : Shape{sums}, DType::float32};
     head.metrics.push_back(add(graph, output.prefixed(metric.name), sum_type, Role::reduced));
   }
+  if (output.token_bytes) head.metrics.push_back(add(graph, output.prefixed("bytes"), {}, Role::reduced));
 }
 
 std::shared_ptr<const OpDef> gather_columns(const MeshRank& rank) {
@@ -186,6 +188,13 @@ std::vector<Op> sum_ops(const OutputHead& head, const SharedSums& shared, bool c
                    {head.metrics[i]},
                    output.prefixed(metric.name),
                    metric.location});
+  }
+  if (output.token_bytes) {
+    ops.push_back({std::make_shared<TokenBytes>(output.token_bytes, accumulate),
+                   {head.targets, weights},
+                   {head.metrics.back()},
+                   output.prefixed("bytes"),
+                   output.loss.location});
   }
   const bool scales = shared.loss_scale != no_tensor;
   std::vector<TensorId> results{head.loss};

@@ -28,8 +28,8 @@ struct OutputHead {
   // 0; both float32 [N, P...].
   TensorId weights = no_tensor;
   TensorId counted = no_tensor;
-  TensorId loss = no_tensor;           // float32 scalar, role reduced: the sum of the losses
-  std::vector<TensorId> metrics;       // role reduced, in the order of the config
+  TensorId loss = no_tensor;      // float32 scalar, role reduced: the sum of the losses
+  std::vector<TensorId> metrics;  // role reduced, in the order of the config; then the bytes of tokens, if they count
   TensorId loss_gradient = no_tensor;  // gradient with respect to the logits, in training unless the loss is fused
   // In float16: the loss's gradient before it is multiplied by the loss scale, which results in loss_gradient.
   TensorId unscaled_gradient = no_tensor;

@@ -19,6 +19,7 @@
 #include "core/graph/ops/losses/losses.h"
 #include "core/graph/ops/masks.h"
 #include "core/graph/ops/metrics/metrics.h"
+#include "core/graph/ops/metrics/token_bytes.h"
 #include "core/graph/ops/normalization/batch_norm_pool.h"
 #include "core/graph/ops/normalization/group_norm.h"
 #include "core/graph/ops/normalization/layer_norm.h"
@@ -408,6 +409,10 @@ void add_sums(Cases& cases, DType dtype) {
       const CaseInput& targets = std::holds_alternative<Accuracy>(rule) ? labels : values;
       cases.push_back({std::string(name_of(rule)), {predictions, targets, weights}, always_a<Metric>(rule, add), 2});
     }
+  }
+  const ByteCounts bytes = std::make_shared<const std::vector<float>>(std::vector<float>{2, 0, 1, 3});
+  for (const bool add : {false, true}) {
+    cases.push_back({"token_bytes", {labels, weights}, always_a<TokenBytes>(bytes, add), 2});
   }
   cases.push_back({"class_sums", {predictions, labels}, always_a<ClassSums>(classes, ColumnRange{0, 4}), 2});
   // Sequences have a weight for each sample or for each position.
