@@ -198,7 +198,7 @@ DataUse data_use(const RunSpec& spec) {
   for (const std::string& name : input_names(spec.model)) use.inputs.push_back({name, token_count(spec.model, name)});
   for (const std::string& name : output_names(spec.model)) {
     const Choice& loss = spec.train.loss.of(name);
-    use.targets.push_back({name, takes_values(loss), takes_class_numbers(loss)});
+    use.targets.push_back({name, takes_values(loss), takes_class_numbers(loss), loss.as<LossOptions>().ignore_index});
   }
   use.class_weights = spec.train.class_weights;
   return use;

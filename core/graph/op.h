@@ -99,8 +99,8 @@ class OpDef {
   virtual void differentiate(const Op& op, Differentiator& differentiator) const;
   // Whether the op receives data from other ranks that need its gradient, even if this rank does not need it.
   virtual bool peers_need_gradient() const { return false; }
-  // Whether the gradient of the op's output comes from another rank, so that it exists even if no op on this rank reads
-  // the output.
+  // Whether the op's gradients exist even if no op on this rank reads its output: the output's gradient comes from
+  // another rank, or the op computes a loss.
   virtual bool begins_gradient() const { return false; }
 };
 

@@ -91,7 +91,9 @@
   X(mask_weights) \
   X(loss) \
   X(class_sums) \
+  X(linear_cross_entropy) \
   X(metric) \
+  X(token_bytes) \
   X(optimizer) \
   X(zero_gradients) \
   X(zero_gaps) \

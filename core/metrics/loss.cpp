@@ -34,9 +34,9 @@ struct LossRuleOptions final : LossOptions, Rule {
     if constexpr (Rule::targets == LossTargets::class_numbers) {
       std::move(keys).key(
           "ignore_index", &LossOptions::ignore_index,
-          "A class whose targets count neither in the loss nor in metrics, for example that of padding: "
-          "PyTorch's ignore_index, Keras' ignore_class.",
-          between(0, 2147483646));
+          "Targets with this number count neither in the loss nor in metrics: a class, such as that of padding, or a "
+          "number that is no class, such as -100. PyTorch's ignore_index, Keras' ignore_class.",
+          between(-2147483648.0, 2147483647.0));
     }
     Rule::options([&](const char* name, auto member, const char* meaning, const Range& range) {
       std::move(keys).key(name, member, meaning, range);

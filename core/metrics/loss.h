@@ -30,7 +30,7 @@ struct ResolvedLoss {
   // (BuildOptions::logits). Applied to the op's input, it returns the predictions that users and some metrics need.
   FinalActivation folded = FinalActivation::none;
   SourceLocation location;
-  // Targets of this class count neither in the loss nor in the metrics of the output.
+  // Targets with this number count neither in the loss nor in the metrics of the output.
   std::optional<std::int32_t> ignore_index = {};
 };
 

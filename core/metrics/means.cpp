@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "core/base/error.h"
 
@@ -32,18 +33,27 @@ std::vector<MetricResult> metric_results(const std::vector<ResolvedOutput>& outp
     results.push_back({outputs[i].prefixed("perplexity"), i, 1, power, 0, true});
   }
   std::size_t first = outputs.size();
-  for (const ResolvedOutput& output : outputs) {
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const ResolvedOutput& output = outputs[i];
     const auto rows = static_cast<double>(output.rows_each);
     for (const ResolvedMetric& metric : output.metrics) {
       const auto sums = static_cast<std::size_t>(sums_of(metric.rule));
-      results.push_back({output.prefixed(metric.name), first, sums,
+      results.push_back({output.prefixed(metric.name),
+                         first,
+                         sums,
                          [rows, rule = metric.rule](std::span<const double> own, double count) {
                            return value_of(rule, own, count * rows);
                          },
-                         static_cast<std::size_t>(columns_of(metric.rule)), false, true,
+                         static_cast<std::size_t>(columns_of(metric.rule)),
+                         false,
+                         true,
+                         {},
                          std::string(wants_of(metric.rule))});
       first += sums;
     }
+    if (!output.token_bytes) continue;
+    const auto bits = [](std::span<const double> own, double) { return own[0] / std::numbers::ln2 / own[1]; };
+    results.push_back({output.prefixed("bits_per_byte"), first++, 1, bits, 0, false, false, i, "tokens of text"});
   }
   return results;
 }

@@ -34,15 +34,54 @@ Section perplexity_section() {
   return Keys<PerplexityOptions>("perplexity",
                                  "e to the power of the mean cross-entropy of the classes, which for a language model "
                                  "are the next tokens. Needs the loss sparse_categorical_crossentropy or "
-                                 "categorical_crossentropy without label_smoothing.");
+                                 "categorical_crossentropy without label_smoothing and z_loss.");
+}
+
+struct BitsPerByteOptions final : MetricOptions {
+  std::optional<MetricRule> rule() const override { return std::nullopt; }
+};
+
+Section bits_per_byte_section() {
+  return Keys<BitsPerByteOptions>(
+      "bits_per_byte",
+      "The loss of a language model in bits for each byte of text, by which networks with different tokenizers can be "
+      "compared: the sum of the losses of all tokens that count, divided by ln 2 and by the bytes of text for which "
+      "these tokens stand. Special tokens, such as the end of a document, have a loss but stand for no text. Needs the "
+      "data set text, with a known tokenizer, and sparse_categorical_crossentropy without label_smoothing and z_loss.");
 }
 
 template <class... Rules>
 std::vector<Section> metric_sections(const std::variant<Rules...>*) {
-  return {MetricRuleOptions<Rules>::section()..., perplexity_section()};
+  return {MetricRuleOptions<Rules>::section()..., perplexity_section(), bits_per_byte_section()};
 }
 
-bool is_perplexity(const Choice& choice) { return !choice.as<MetricOptions>().rule(); }
+template <class Options>
+const Choice* find_metric(const std::vector<Choice>& choices) {
+  const auto found = std::find_if(choices.begin(), choices.end(), [](const Choice& choice) {
+    return dynamic_cast<const Options*>(choice.options.get()) != nullptr;
+  });
+  return found == choices.end() ? nullptr : &*found;
+}
+
+// Reports a loss that is not the cross-entropy of classes alone, which the metric `name` needs.
+void check_crossentropy(const char* name, const Choice& metric, const ResolvedLoss& loss, Reader& reader) {
+  const auto plain = std::visit(
+      [](const auto& rule) -> std::optional<bool> {
+        using Rule = std::decay_t<decltype(rule)>;
+        constexpr bool is_crossentropy =
+            std::is_same_v<Rule, SparseCategoricalCrossentropy> || std::is_same_v<Rule, CategoricalCrossentropy>;
+        if constexpr (is_crossentropy) {
+          return rule.label_smoothing == 0 && rule.z_loss == 0;
+        } else {
+          return std::nullopt;
+        }
+      },
+      loss.rule);
+  if (plain == true) return;
+  reader.error(metric.location, format("{} needs {}", name,
+                                       plain ? "a loss without label_smoothing and z_loss"
+                                             : "the loss sparse_categorical_crossentropy or categorical_crossentropy"));
+}
 
 void report_repeated(const std::vector<Choice>& choices, Reader& reader) {
   for (std::size_t i = 0; i < choices.size(); ++i) {
@@ -67,7 +106,7 @@ std::vector<ResolvedMetric> resolve_metrics(const std::vector<Choice>& choices, 
   report_repeated(choices, reader);
   std::vector<ResolvedMetric> metrics;
   for (const Choice& choice : choices) {
-    if (is_perplexity(choice)) continue;
+    if (!choice.as<MetricOptions>().rule()) continue;  // it follows from the loss
     ResolvedMetric metric{choice.name, *choice.as<MetricOptions>().rule(), false, choice.location};
     std::visit(
         [&](auto& rule) {
@@ -82,26 +121,26 @@ std::vector<ResolvedMetric> resolve_metrics(const std::vector<Choice>& choices, 
 }
 
 bool wants_perplexity(const std::vector<Choice>& choices, const ResolvedLoss& loss, Reader& reader) {
-  const auto found = std::find_if(choices.begin(), choices.end(), is_perplexity);
-  if (found == choices.end()) return false;
-  const auto smoothing = std::visit(
-      [](const auto& rule) -> std::optional<float> {
-        using Rule = std::decay_t<decltype(rule)>;
-        constexpr bool is_crossentropy =
-            std::is_same_v<Rule, SparseCategoricalCrossentropy> || std::is_same_v<Rule, CategoricalCrossentropy>;
-        if constexpr (is_crossentropy) {
-          return rule.label_smoothing;
-        } else {
-          return std::nullopt;
-        }
-      },
-      loss.rule);
-  if (smoothing != 0.0f) {
-    reader.error(found->location, smoothing ? "perplexity needs a loss without label_smoothing"
-                                            : "perplexity needs the loss sparse_categorical_crossentropy or "
-                                              "categorical_crossentropy");
+  const Choice* const found = find_metric<PerplexityOptions>(choices);
+  if (found != nullptr) check_crossentropy("perplexity", *found, loss, reader);
+  return found != nullptr;
+}
+
+ByteCounts bytes_for_bits_per_byte(const std::vector<Choice>& choices, const ResolvedLoss& loss,
+                                   const TargetInfo& targets, Reader& reader) {
+  const Choice* const found = find_metric<BitsPerByteOptions>(choices);
+  if (found == nullptr) return nullptr;
+  if (targets_of(loss.rule) != LossTargets::class_numbers) {
+    reader.error(found->location, "bits_per_byte needs the loss sparse_categorical_crossentropy");
+    return nullptr;
   }
-  return true;
+  check_crossentropy("bits_per_byte", *found, loss, reader);
+  if (targets.token_bytes) return targets.token_bytes();
+  reader.error(
+      found->location,
+      "bits_per_byte needs tokens as targets whose text is known: use the data set `text`, with `tokenizer` if "
+      "its files hold tokens");
+  return nullptr;
 }
 
 }  // namespace trainctl

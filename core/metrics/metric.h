@@ -6,13 +6,15 @@
 #include <vector>
 
 #include "core/graph/ops/metrics/metrics.h"
+#include "core/graph/ops/metrics/token_bytes.h"
 #include "core/metrics/choices.h"
 #include "core/metrics/loss.h"
+#include "core/metrics/target_encoding.h"
 
 namespace trainctl {
 
 // The base of all metrics' options. A metric has the options of its rule (core/graph/ops/metrics/), or no rule if it
-// follows from the loss: perplexity.
+// follows from the loss: perplexity and bits_per_byte.
 struct MetricOptions : Options {
   virtual std::optional<MetricRule> rule() const = 0;
 };
@@ -32,5 +34,10 @@ std::vector<ResolvedMetric> resolve_metrics(const std::vector<Choice>& choices, 
 // Whether the metrics include perplexity, e to the power of the mean cross-entropy. Reports an error if the loss is not
 // that cross-entropy.
 bool wants_perplexity(const std::vector<Choice>& choices, const ResolvedLoss& loss, Reader& reader);
+
+// If the metrics include bits_per_byte, the bytes of the tokens that are targets; otherwise null. Reports an error if
+// the loss is not that cross-entropy, or if the targets are not tokens of text.
+ByteCounts bytes_for_bits_per_byte(const std::vector<Choice>& choices, const ResolvedLoss& loss,
+                                   const TargetInfo& targets, Reader& reader);
 
 }  // namespace trainctl

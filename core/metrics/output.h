@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "core/graph/ops/metrics/token_bytes.h"
 #include "core/metrics/loss.h"
 #include "core/metrics/metric.h"
 #include "core/metrics/target_encoding.h"
@@ -16,6 +17,7 @@ struct ResolvedOutput {
   double weight = 1;                    // weight of the loss in the weighted sum of all outputs' losses
   std::vector<ResolvedMetric> metrics;  // in the order of the config
   bool perplexity = false;              // whether e to the power of the loss is a result
+  ByteCounts token_bytes;               // of the tokens that are targets, if bits_per_byte is a result; else null
   TargetEncoding target_encoding = TargetEncoding::values;
   std::int64_t rows_each = 1;     // rows of the output that share one weight
   std::int64_t rows_counted = 1;  // rows of the output for each unit of a step's count
@@ -24,6 +26,8 @@ struct ResolvedOutput {
 
   // Whether losses and metrics leave out positions, by a padding mask or the target.
   bool masks() const { return is_masked || loss.ignore_index.has_value(); }
+  // The factor of the gradient of the sum of losses, which the update divides by the step's count.
+  float gradient_scale() const { return static_cast<float>(weight / static_cast<double>(rows_counted)); }
   // The name of a result and its tensor, as Keras names them: "digit_loss", or "loss" for the only output.
   std::string prefixed(const std::string& result) const { return name.empty() ? result : name + "_" + result; }
 };

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -24,12 +25,18 @@ struct MetricResult {
   std::size_t columns = 0;  // columns of the table of its sums, if the result is a table without a value; else 0
   bool derived = false;     // whether an earlier result includes the same sums
   bool by_weight = false;   // whether its count is the sum of the weights
-  std::string wants = {};   // the data that the result needs, for messages about NaN; "": any data
+  // The index of a sum of another result, which value() receives before the result's own sums; empty: none.
+  std::optional<std::size_t> other = {};
+  std::string wants = {};  // the data that the result needs, for messages about NaN; "": any data
 
   // The value, given all sums of a step or an epoch, and their count. NaN if all weights are zero.
   double of(std::span<const double> all, double count) const {
     if (by_weight && all.back() == 0) return std::numeric_limits<double>::quiet_NaN();
-    return value(all.subspan(first, sums), by_weight ? all.back() : count);
+    if (!other) return value(all.subspan(first, sums), by_weight ? all.back() : count);
+    std::vector<double> both{all[*other]};
+    both.insert(both.end(), all.begin() + static_cast<std::ptrdiff_t>(first),
+                all.begin() + static_cast<std::ptrdiff_t>(first + sums));
+    return value(both, by_weight ? all.back() : count);
   }
 };
 

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -29,6 +31,8 @@ struct TargetInfo {
   Shape shape;
   LabelMode label_mode = LabelMode::integer;
   std::vector<std::string> class_names = {};  // may be empty
+  // If targets are tokens of text: returns the number of bytes of text for which each token stands. Else empty.
+  std::function<std::shared_ptr<const std::vector<float>>()> token_bytes = {};
   bool mixed = false;  // whether training mixes samples: targets are then probabilities, not class numbers
 };
 

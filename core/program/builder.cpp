@@ -15,6 +15,7 @@
 #include "core/layers/model/names.h"
 #include "core/metrics/means.h"
 #include "core/optim/optimizer.h"
+#include "core/program/fused_loss.h"
 
 namespace trainctl {
 
@@ -178,8 +179,8 @@ std::vector<TensorId> ProgramBuilder::loss_gradients() const {
   return gradients;
 }
 
-// The ops that turn a micro-batch's outputs into sums, and in training into the gradients of the losses. The loss of
-// the first output adds up the weights for all outputs. The sums of outputs on other pipeline stages are set to zero.
+// The ops that turn a micro-batch's outputs into sums, and in training into the gradients of the losses, for all
+// outputs except those with fused losses.
 std::vector<Op> ProgramBuilder::sums(bool accumulate) const {
   std::vector<Op> ops;
   for (const OutputHead& head : heads_) ops.insert(ops.end(), head.weight_ops.begin(), head.weight_ops.end());
@@ -188,10 +189,18 @@ std::vector<Op> ProgramBuilder::sums(bool accumulate) const {
     ops.push_back(std::move(statistics));
   for (Op& op : predictions()) ops.push_back(std::move(op));
   for (Op& op : count_all(accumulate)) ops.push_back(std::move(op));
+  for (Op& op : sums_of_heads(accumulate, false)) ops.push_back(std::move(op));
+  return ops;
+}
+
+// The ops for the sums of the outputs whose losses are fused, or of the other outputs. The loss of the first output
+// adds up the weights for all outputs. The sums of outputs on other pipeline stages are set to zero.
+std::vector<Op> ProgramBuilder::sums_of_heads(bool accumulate, bool fused) const {
+  std::vector<Op> ops;
   const SharedSums shared{program_.batch.weights, weight_, program_.step.loss_scale};
   for (std::size_t i = 0; i < heads_.size(); ++i) {
     const bool is_here = heads_[i].logits != no_tensor;
-    if (!is_here && accumulate) continue;
+    if (heads_[i].is_fused != fused || (!is_here && accumulate)) continue;
     std::vector<Op> own = is_here ? sum_ops(heads_[i], shared, i == 0, graph_.training, accumulate)
                                   : zero_sums(heads_[i], shared, i == 0, graph_);
     std::move(own.begin(), own.end(), std::back_inserter(ops));
@@ -259,6 +268,7 @@ Program ProgramBuilder::training(std::int64_t samples, int micro_batches, int em
   const auto backward = [&](bool accumulate, Backward& gradients) {
     std::vector<Op> ops = sums(accumulate);
     std::move(gradients.ops.begin(), gradients.ops.end(), std::back_inserter(ops));
+    for (Op& op : sums_of_heads(accumulate, true)) ops.push_back(std::move(op));
     return ops;
   };
   const int with_samples = samples == 0 ? 0 : micro_batches, all = with_samples + empty;
@@ -266,7 +276,7 @@ Program ProgramBuilder::training(std::int64_t samples, int micro_batches, int em
     program_.segments.push_back({Phase::backward, {}, {}});
     program_.schedule.push_back({0, 0, 0});
   } else {
-    program_.segments.push_back({Phase::forward, {}, graph_.ops});
+    program_.segments.push_back({Phase::forward, {}, without_fused_losses(graph_.ops)});
     program_.segments.push_back({Phase::backward, Variant::first, backward(false, first)});
     if (all > 1) program_.segments.push_back({Phase::backward, Variant::accumulate, backward(true, later)});
     if (empty > 0) program_.segments.push_back({Phase::forward, Variant::empty, zero_inputs()});
@@ -290,6 +300,7 @@ Program ProgramBuilder::evaluation(std::int64_t samples, bool runs_empty) {
   if (samples > 0 || runs_empty) {
     ops = graph_.ops;
     for (Op& op : sums(false)) ops.push_back(std::move(op));
+    for (Op& op : sums_of_heads(false, true)) ops.push_back(std::move(op));
   }
   program_.segments = {{Phase::forward, {}, std::move(ops)}};
   program_.schedule = {{0, 0, 0}};

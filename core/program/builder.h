@@ -37,6 +37,7 @@ class ProgramBuilder {
   std::vector<Op> count_own() const;
   std::vector<Op> count_all(bool accumulate) const;
   std::vector<Op> sums(bool accumulate) const;
+  std::vector<Op> sums_of_heads(bool accumulate, bool fused) const;
   std::vector<Op> predictions() const;
   std::vector<TensorId> loss_gradients() const;
   std::vector<TensorId> reduced() const;

@@ -32,11 +32,8 @@ void match_output(const ProgramSpec& spec, const ProgramSpec::Output& output, co
   if (reader.count() == before) match_weights(resolved.loss, shape, spec.weight, reader);
   resolved.metrics = resolve_metrics(output.metrics, resolved.loss, shape, reader);
   resolved.perplexity = wants_perplexity(output.metrics, resolved.loss, reader);
+  resolved.token_bytes = bytes_for_bits_per_byte(output.metrics, resolved.loss, output.target, reader);
   if (reader.count() != before) return;
-  if (resolved.loss.ignore_index && *resolved.loss.ignore_index >= shape.back()) {
-    reader.error(resolved.loss.location, format("ignore_index {} is none of the {} classes of the network's output",
-                                                *resolved.loss.ignore_index, shape.back()));
-  }
   if (resolved.loss.ignore_index && resolved.target_encoding != TargetEncoding::class_number) {
     reader.error(resolved.loss.location, "ignore_index needs class numbers as targets, but training mixes samples");
   }

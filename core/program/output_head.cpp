@@ -10,9 +10,11 @@
 #include "core/graph/ops/losses/losses.h"
 #include "core/graph/ops/masks.h"
 #include "core/graph/ops/metrics/metrics.h"
+#include "core/graph/ops/metrics/token_bytes.h"
 #include "core/graph/ops/reshaping/shaping.h"
 #include "core/graph/ops/training/update.h"
 #include "core/metrics/targets.h"
+#include "core/program/fused_loss.h"
 #include "core/program/placements.h"
 
 namespace trainctl {
@@ -55,6 +57,7 @@ void add_sums(OutputHead& head, Graph& graph) {
     const TensorType sum_type{sums == 1 ? Shape{} : Shape{sums}, DType::float32};
     head.metrics.push_back(add(graph, output.prefixed(metric.name), sum_type, Role::reduced));
   }
+  if (output.token_bytes) head.metrics.push_back(add(graph, output.prefixed("bytes"), {}, Role::reduced));
 }
 
 std::shared_ptr<const OpDef> gather_columns(const MeshRank& rank, std::int64_t columns) {
@@ -136,6 +139,13 @@ OutputHead loss_head(ResolvedOutput resolved, TensorId logits, TensorId mask, Gr
   head.targets = add(graph, output.prefixed("targets"), target_type(output.target_encoding, whole.shape), Role::input);
   add_weights(head, mask, graph);
   add_sums(head, graph);
+  if (ranks == 1 && fuses_loss(graph, logits, output)) {
+    head.is_fused = true;
+    head.classes = ColumnRange{0, type.shape.back()};
+    const TensorId weights = head.weights != no_tensor ? head.weights : graph.weights;
+    head.class_sums = head.all_class_sums = fuse_loss(graph, logits, output, head.targets, weights);
+    return head;
+  }
   if (graph.training) {
     head.loss_gradient = add(graph, graph.tensor(logits).name + "/gradient", type, Role::activation);
     if (graph.compute == DType::float16) {
@@ -187,14 +197,22 @@ std::vector<Op> sum_ops(const OutputHead& head, const SharedSums& shared, bool c
                    output.prefixed(metric.name),
                    metric.location});
   }
+  if (output.token_bytes) {
+    ops.push_back({std::make_shared<TokenBytes>(output.token_bytes, accumulate),
+                   {head.targets, weights},
+                   {head.metrics.back()},
+                   output.prefixed("bytes"),
+                   output.loss.location});
+  }
   const bool scales = shared.loss_scale != no_tensor;
   std::vector<TensorId> results{head.loss};
   if (counts) results.push_back(shared.weight);
-  if (training) results.push_back(scales ? head.unscaled_gradient : head.loss_gradient);
-  const auto scale = static_cast<float>(output.weight / static_cast<double>(output.rows_counted));
-  std::vector<TensorId> inputs{head.logits, head.targets, weights};
-  if (head.classes) inputs.push_back(head.all_class_sums);
-  ops.push_back({std::make_shared<Loss>(output.loss.rule, training, accumulate, scale, counts, head.classes),
+  const bool differentiates = training && !head.is_fused;
+  if (differentiates) results.push_back(scales ? head.unscaled_gradient : head.loss_gradient);
+  std::vector<TensorId> inputs{head.is_fused ? head.class_sums : head.logits, head.targets, weights};
+  if (head.classes && !head.is_fused) inputs.push_back(head.all_class_sums);
+  ops.push_back({std::make_shared<Loss>(output.loss.rule, differentiates, accumulate, output.gradient_scale(), counts,
+                                        head.classes, head.is_fused),
                  std::move(inputs), std::move(results), output.prefixed("loss"), output.loss.location});
   if (scales) {
     ops.push_back({std::make_shared<Scale>(),

@@ -14,19 +14,23 @@ namespace trainctl {
 // Prediction programs have only the predictions; an output on another stage of the pipeline has only the sums.
 struct OutputHead {
   ResolvedOutput output;
-  TensorId logits = no_tensor;          // the graph's output, which the loss reads
-  std::optional<ColumnRange> classes;   // range of the classes of this rank's logits, if ranks hold different ranges
-  TensorId class_sums = no_tensor;      // sums over this rank's classes
-  TensorId all_class_sums = no_tensor;  // the class sums of all ranks, gathered
-  TensorId whole_logits = no_tensor;    // the logits of all classes, gathered from the ranks; no_tensor if unused
-  TensorId targets = no_tensor;         // role input
+  TensorId logits = no_tensor;         // the graph's output, which the loss reads
+  std::optional<ColumnRange> classes;  // range of the classes of this rank's logits, if there are class sums
+  TensorId class_sums = no_tensor;     // sums over this rank's classes
+  TensorId all_class_sums =
+      no_tensor;  // the class sums of all ranks that hold different ranges of the classes, gathered
+  // Whether an op of the graph computes the class sums without writing the logits (fused_loss.h), and its gradient in
+  // training. The sums of losses and metrics then follow that op.
+  bool is_fused = false;
+  TensorId whole_logits = no_tensor;  // the logits of all classes, gathered from the ranks; no_tensor if unused
+  TensorId targets = no_tensor;       // role input
   // If losses and metrics leave out positions: the weights of all positions, and 1 for each position that counts, else
   // 0; both float32 [N, P...].
   TensorId weights = no_tensor;
   TensorId counted = no_tensor;
-  TensorId loss = no_tensor;           // float32 scalar, role reduced: the sum of the losses
-  std::vector<TensorId> metrics;       // role reduced, in the order of the config
-  TensorId loss_gradient = no_tensor;  // gradient with respect to the logits, in training
+  TensorId loss = no_tensor;      // float32 scalar, role reduced: the sum of the losses
+  std::vector<TensorId> metrics;  // role reduced, in the order of the config; then the bytes of tokens, if they count
+  TensorId loss_gradient = no_tensor;  // gradient with respect to the logits, in training unless the loss is fused
   // In float16: the loss's gradient before it is multiplied by the loss scale, which results in loss_gradient.
   TensorId unscaled_gradient = no_tensor;
   TensorId predictions = no_tensor;  // float32, softmax or sigmoid included; no_tensor if unused

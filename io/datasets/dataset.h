@@ -29,11 +29,13 @@ struct DatasetInfo {
   Shape target;
   Shape weight;  // shape of a sample's weights: scalar, or [P...] for the weights of its positions
   std::vector<std::string> class_names;  // may be empty
-  std::string fingerprint;               // hash of the samples; equal for a copy of the data
-  std::string warning;                   // text about data that is not read; may be empty
-  bool ignores_positions = false;        // weights are a mask: positions of weight 0 do not exist for loss and metrics
-  bool masks = false;                    // samples are masks: bytes [height, width, 1] of class numbers
-  double scale = 1, offset = 0;          // a stored value v means scale * v + offset
+  // If targets are tokens of text that is known: returns the number of bytes for which each token stands. Else empty.
+  std::function<std::shared_ptr<const std::vector<float>>()> token_bytes;
+  std::string fingerprint;         // hash of the samples; equal for a copy of the data
+  std::string warning;             // text about data that is not read; may be empty
+  bool ignores_positions = false;  // weights are a mask: positions of weight 0 do not exist for loss and metrics
+  bool masks = false;              // samples are masks: bytes [height, width, 1] of class numbers
+  double scale = 1, offset = 0;    // a stored value v means scale * v + offset
   std::shared_ptr<const TableInfo> table;  // csv: the columns of the training split, which all splits use
   // text_classification: the words of the training split from number 2 on; null if a tokenizer numbers tokens.
   std::shared_ptr<const std::vector<std::string>> vocabulary;
@@ -107,6 +109,7 @@ struct ArrayUse {
   bool target_values = false;  // targets are values, unless the config sets `classes`
   bool class_numbers = false;  // if a sample's target has several numbers, they are the classes of its positions
   std::int64_t tokens = 0;     // samples are tokens, whole numbers below this; 0: values
+  std::optional<std::int64_t> ignored = {};  // a number among the targets that need not be a class
 };
 
 // The info about a data set in the config and, for validation and test, the info of the training split.

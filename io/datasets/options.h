@@ -62,6 +62,7 @@ struct DataUse {
   struct Target {
     std::string name;
     bool values = false, class_numbers = false;  // like target_values and class_numbers in ArrayUse
+    std::optional<std::int64_t> ignored = {};    // like ArrayUse::ignored
   };
   std::vector<Input> inputs = {Input{}};
   std::vector<Target> targets = {Target{}};

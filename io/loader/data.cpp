@@ -273,13 +273,15 @@ DataInfo describe(const DataOptions& options, std::uint64_t seed, const DataUse&
       info.targets.push_back({0, info.inputs[0].sample});
       continue;
     }
-    TargetInfo added{*declared_classes(options, target.name), {}, mode, {}, mixes(options)};
+    TargetInfo added{*declared_classes(options, target.name), {}, mode, {}, {}, mixes(options)};
     check_label_mode(options, mode, added.classes);
     // The number of values in a target is unknown before the array is read.
     if (added.classes == 0 || (target.class_numbers && options.dataset.name == "npy")) added.shape = {0};
     if (dataset.predicts_positions()) {
       added.shape = info.weight = info.inputs[0].sample;
       info.is_masked = true;
+      // The bytes of the tokens change no cost of a program.
+      added.token_bytes = [n = added.classes] { return std::make_shared<const std::vector<float>>(n, 1.0f); };
     }
     if (dataset.holds_masks() && info.inputs[0].sample.rank() == 3) {
       added.shape = {info.inputs[0].sample[0], info.inputs[0].sample[1]};

@@ -73,7 +73,8 @@ ConfusionPass confusion_pass(const RunSpec& spec, const std::string& run, std::s
   predictor.run(source, [&](const Predictions& found) {
     const auto* targets = static_cast<const std::int32_t*>(source.last().targets[0].data);
     for (std::int64_t i = 0; i < found.count; ++i) {
-      if (found.weights[static_cast<std::size_t>(i)] == 0) continue;
+      const bool is_class = targets[i] >= 0 && targets[i] < std::ssize(pass.matrix);  // else the loss ignores it
+      if (!is_class || found.weights[static_cast<std::size_t>(i)] == 0) continue;
       const std::vector<float> classes = meaning.values_of(found.of(0, i));
       const auto likeliest = std::max_element(classes.begin(), classes.end());
       ConfusedSample sample{"", targets[i], static_cast<int>(likeliest - classes.begin()), *likeliest, {}, {}};

@@ -80,6 +80,27 @@ TEST_CASE("a language model learns from a folder of text, on one rank as on two"
   CHECK(overlapping == Approx(apart).epsilon(0.1));
 }
 
+TEST_CASE("bits_per_byte counts the bytes of the tokens that are judged") {
+  const Folder folder;
+  const std::string config = config_of(folder, "", ", max_steps: 6");
+  for (const char* ranks : {"1", "2"}) {
+    const std::string directory = folder / ranks;
+    const Finished run = trainctl(folder, {"run", config, "--ranks", ranks, "--run-dir", directory, "--set",
+                                           "train.metrics=[accuracy, bits_per_byte]", "--set", "train.epochs=1"});
+    INFO(tail(run.errors));
+    REQUIRE(run.code == 0);
+    const Json results = events(directory, "epoch").back()["validation"];
+    // All bytes of the text but the first, and the end of the document, which is no text.
+    const double bytes = static_cast<double>(sentences(1500, 9).size()) - 1;
+    CHECK(results["bits_per_byte"].get<double>() ==
+          Approx(results["loss"].get<double>() * (bytes + 1) / bytes / std::log(2.0)).epsilon(1e-5));
+  }
+  const Finished refused = trainctl(folder, {"check", std::string(TRAINCTL_SOURCE_DIR) + "/configs/mnist-mlp.yaml",
+                                             "--set", "train.metrics=[bits_per_byte]"});
+  CHECK(refused.code != 0);
+  CHECK(refused.errors.find("bits_per_byte needs tokens as targets whose text is known") != std::string::npos);
+}
+
 TEST_CASE("a language model that is stopped in the middle of an epoch ends with the bits of one that is not") {
   const Folder folder;
   const std::string config = config_of(folder, "", ", max_steps: 70");

@@ -17,7 +17,7 @@ class Tape final : public Differentiator {
       : graph_(graph), accumulate_(accumulate), gradients_(graph.tensors.size(), no_tensor) {
     find_needed();
     for (std::size_t i = 0; i < output_gradients.size(); ++i) {
-      if (graph.outputs[i] != no_tensor) contribute(graph.outputs[i], output_gradients[i]);
+      if (output_gradients[i] != no_tensor) contribute(graph.outputs[i], output_gradients[i]);
     }
   }
 

@@ -10,7 +10,7 @@
 namespace trainctl {
 namespace {
 
-// Returns the classes of all samples. Throws Error{data} for labels out of range.
+// Returns the classes of all samples. Throws Error{data} for labels out of range, except the ignored one.
 std::vector<std::int32_t> read_labels(const Array& y, const DeclaredInfo& declared) {
   const std::int64_t n = y.shape.count(), each = n / y.shape[0];
   std::vector<std::int64_t> wide(static_cast<std::size_t>(n));
@@ -18,7 +18,7 @@ std::vector<std::int32_t> read_labels(const Array& y, const DeclaredInfo& declar
   const std::int64_t limit = declared.known_classes().value_or(std::numeric_limits<std::int32_t>::max());
   for (std::int64_t i = 0; i < n; ++i) {
     const std::int64_t label = wide[static_cast<std::size_t>(i)];
-    if (label >= 0 && label < limit) continue;
+    if ((label >= 0 && label < limit) || label == declared.use.ignored) continue;
     if (declared.training && label >= 0) {
       data_error(y.path,
                  format("sample {} has class {}; the training split has {} classes, from 0", i / each, label, limit));
@@ -124,9 +124,7 @@ class ArrayTarget {
       labels_ = trainctl::read_labels(y_, declared);
       if (each > 1) info.target = positions_of(y_.shape);
       check_target(declared, info);
-      const std::int64_t found =
-          named ? std::ssize(info.class_names) : 1 + *std::max_element(labels_.begin(), labels_.end());
-      info.classes = classes.value_or(found);
+      info.classes = classes.value_or(named ? std::ssize(info.class_names) : 1 + largest_class(declared.use.ignored));
       return;
     }
     if (classes.value_or(0) > 0) {
@@ -160,6 +158,15 @@ class ArrayTarget {
     if (!declared.training || declared.training->target == info.target) return;
     data_error(y_.path, format("holds {} values of targets for each sample, but the training split has {}",
                                info.target.count(), declared.training->target.count()));
+  }
+
+  // The largest class; -1 if there is none.
+  std::int32_t largest_class(const std::optional<std::int64_t>& ignored) const {
+    std::int32_t largest = -1;
+    for (const std::int32_t label : labels_) {
+      if (label != ignored) largest = std::max(largest, label);
+    }
+    return largest;
   }
 
   Array y_;

@@ -110,6 +110,7 @@ class LanguageDataset final : public Dataset {
     info_.sample = info_.target = info_.weight = {of.positions};
     info_.dtype = DType::int32;
     info_.classes = of.vocabulary;
+    info_.token_bytes = of.token_bytes;
     info_.ignores_positions = true;
     info_.fingerprint = format("tokens {} by {} in steps of {}{}", cut_->stream().fingerprint, of.positions, of.stride,
                                of.packing ? "" : ", by documents");

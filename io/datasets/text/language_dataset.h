@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "io/datasets/dataset.h"
 #include "io/datasets/text/token_stream.h"
@@ -23,6 +25,7 @@ struct LanguageCut {
   std::int64_t vocabulary = 0;  // all ids must be below
   std::int64_t embedding = 0;   // the rows of the network's embedding, which all ids must be below; 0: unknown
   std::int32_t padding = 0;     // the id after the end of a document
+  std::function<std::shared_ptr<const std::vector<float>>()> token_bytes;  // like DatasetInfo::token_bytes
   std::optional<std::int32_t> end_token;  // ends documents, in a stream that does not tell where they end
 };
 

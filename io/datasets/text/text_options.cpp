@@ -124,6 +124,7 @@ struct TextOptions final : DatasetOptions {
     if (opened) {
       cut.end_token = end_token_of(*opened, end_token);
       cut.padding = padding_token_of(*opened->tokenizer);
+      cut.token_bytes = counter_of_bytes(opened->tokenizer);
     }
     std::vector<DatasetGroup> groups;
     for (const std::string& path : corpus.token_files) {

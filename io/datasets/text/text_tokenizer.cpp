@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <mutex>
+#include <utility>
 
 #include "core/base/files.h"
 #include "core/base/format.h"
@@ -80,6 +82,43 @@ std::optional<TokenId> end_token_of(const TextTokenizer& tokenizer, const std::s
 
 std::optional<TokenId> begin_token_of(const TextTokenizer& tokenizer, const std::string& option) {
   return chosen_token(tokenizer, option, "begin_token", {"<|begin_of_text|>", "<s>", "<bos>", "<|startoftext|>"});
+}
+
+std::vector<float> bytes_of_tokens(const Tokenizer& tokenizer) {
+  std::vector<float> bytes(static_cast<std::size_t>(tokenizer.vocabulary_size()));
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    const auto id = static_cast<TokenId>(i);
+    try {
+      const std::string once = tokenizer.decode(std::vector{id});
+      if (tokenizer.takes_any_bytes()) {
+        bytes[i] = static_cast<float>(once.size());
+      } else if (once == "\xEF\xBF\xBD" || (once.size() == 1 && (once[0] & 0x80) != 0)) {  // a byte of a character
+        bytes[i] = 1;
+      } else {  // the first token of a text may lose its space
+        const std::string twice = tokenizer.decode(std::vector{id, id});
+        bytes[i] = static_cast<float>(twice.size() - std::min(twice.size(), once.size()));
+      }
+    } catch (const Error&) {  // vocabularies may leave out ids
+    }
+  }
+  for (const SpecialToken& token : tokenizer.special_tokens()) {
+    // Some vocabularies list the bytes among them.
+    if (tokenizer.decode(std::vector{token.id}) == token.text) bytes[static_cast<std::size_t>(token.id)] = 0;
+  }
+  return bytes;
+}
+
+std::function<std::shared_ptr<const std::vector<float>>()> counter_of_bytes(
+    std::shared_ptr<const Tokenizer> tokenizer) {
+  struct Counted {
+    std::once_flag once;
+    std::shared_ptr<const std::vector<float>> bytes;
+  };
+  return [tokenizer = std::move(tokenizer), counted = std::make_shared<Counted>()] {
+    std::call_once(counted->once,
+                   [&] { counted->bytes = std::make_shared<const std::vector<float>>(bytes_of_tokens(*tokenizer)); });
+    return counted->bytes;
+  };
 }
 
 TokenId padding_token_of(const Tokenizer& tokenizer) {

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/spec/values.h"
 #include "io/text/tokenizer.h"
@@ -42,6 +44,11 @@ struct LanguageText {
   std::optional<TokenId> begin_token, end_token;  // the tokens with which documents begin and end
   std::int64_t positions = 0;                     // tokens of a training sample
 };
+
+// The number of bytes of text for which each token stands within a text, by id; 0 for special tokens.
+std::vector<float> bytes_of_tokens(const Tokenizer& tokenizer);
+// Returns a function that computes bytes_of_tokens() when it is first called, and keeps the result.
+std::function<std::shared_ptr<const std::vector<float>>()> counter_of_bytes(std::shared_ptr<const Tokenizer> tokenizer);
 
 // The id that fills a sample after its text: that of the vocabulary's special token for it, or 0.
 TokenId padding_token_of(const Tokenizer& tokenizer);

@@ -19,7 +19,10 @@ std::string name_of_class(const DatasetInfo& info, std::int64_t number) {
 std::vector<float> balanced(const SourceLocation& location, const Dataset& targets, const Subset& training) {
   const DatasetInfo& info = targets.info();
   std::vector<std::int64_t> counts(static_cast<std::size_t>(info.classes));
-  for (std::int64_t i = 0; i < training.size(); ++i) ++counts[static_cast<std::size_t>(targets.label(training[i]))];
+  for (std::int64_t i = 0; i < training.size(); ++i) {
+    const std::int32_t label = targets.label(training[i]);
+    if (label >= 0 && label < info.classes) ++counts[static_cast<std::size_t>(label)];  // else the loss ignores it
+  }
   std::vector<float> weights;
   for (std::int64_t c = 0; c < info.classes; ++c) {
     const std::int64_t count = counts[static_cast<std::size_t>(c)];

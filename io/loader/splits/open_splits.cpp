@@ -44,8 +44,11 @@ DatasetGroup open_training(const DataOptions& options, std::uint64_t seed, const
     declared.inputs.push_back({declared_shape(options, input.name), {}, nullptr, {.tokens = input.tokens}, skips});
   }
   for (const DataUse::Target& target : use.targets) {
-    declared.targets.push_back(
-        {{}, declared_classes(options, target.name), nullptr, {target.values, target.class_numbers, 0}, skips});
+    declared.targets.push_back({{},
+                                declared_classes(options, target.name),
+                                nullptr,
+                                {target.values, target.class_numbers, 0, target.ignored},
+                                skips});
     declared.targets.back().target_is_input = options.target_is_input();
     declared.targets.back().cache_folder = options.cache_path.text;
     if (!options.validation || !options.validation->split) continue;
@@ -72,7 +75,8 @@ DatasetGroup open_held_out(const DataOptions& options, const DataLocations& wher
   for (std::size_t i = 0; i < use.targets.size(); ++i) {
     // The training split decides whether whole numbers are classes or values.
     const DatasetInfo& info = training.targets[i]->info();
-    declared.targets.push_back({{}, {}, &info, {.class_numbers = use.targets[i].class_numbers}, skips});
+    declared.targets.push_back(
+        {{}, {}, &info, {.class_numbers = use.targets[i].class_numbers, .ignored = use.targets[i].ignored}, skips});
     declared.targets.back().target_is_input = options.target_is_input();
     declared.targets.back().cache_folder = options.cache_path.text;
   }

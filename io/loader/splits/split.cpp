@@ -74,7 +74,7 @@ TargetInfo DataSplit::target_info(std::size_t number, LabelMode mode) const {
   const Target& target = targets_[number];
   const DatasetInfo& info = target.dataset->info();
   if (target.input) return {0, inputs_[0].transform->output_shape()};
-  if (!target.mask) return {info.classes, info.target, mode, info.class_names};
+  if (!target.mask) return {info.classes, info.target, mode, info.class_names, info.token_bytes};
   const Shape& mask = target.mask->output_shape();
   return {info.classes, {mask[0], mask[1]}, mode, info.class_names};
 }
@@ -163,7 +163,9 @@ void DataSplit::read_weighted(std::int64_t number, bool training, std::int64_t e
                               const std::vector<TargetEncoding>& encodings) const {
   read_whole(number, training, epoch, scratch, row, encodings);
   if (!training || options_.class_weights.empty()) return;
-  const float weight = options_.class_weights[static_cast<std::size_t>(targets_[0].dataset->label(number))];
+  const std::int32_t label = targets_[0].dataset->label(number);
+  if (label < 0 || label >= std::ssize(options_.class_weights)) return;  // the loss ignores it
+  const float weight = options_.class_weights[static_cast<std::size_t>(label)];
   std::transform(row.weights, row.weights + weight_count(), row.weights, [=](float own) { return own * weight; });
 }
 

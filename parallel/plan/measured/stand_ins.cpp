@@ -6,6 +6,7 @@
 
 #include "core/graph/ops/collectives.h"
 #include "core/graph/ops/embedding.h"
+#include "core/graph/ops/losses/linear_cross_entropy.h"
 #include "core/graph/ops/losses/losses.h"
 #include "core/program/program.h"
 #include "core/tensor/random_values.h"
@@ -33,8 +34,12 @@ std::int64_t numbers_below(const Program& program, TensorId tensor) {
   for (const Segment& segment : program.segments) {
     for (const Op& op : segment.ops) {
       if (op.get_if<Embedding>() != nullptr && reads(op, 0)) below = std::min(below, shape(op, 1)[0]);
-      const bool takes_classes = op.get_if<Loss>() != nullptr || op.get_if<ClassSums>() != nullptr;
+      const auto* loss = op.get_if<Loss>();
+      const bool takes_classes = (loss != nullptr && !loss->of_sums) || op.get_if<ClassSums>() != nullptr;
       if (takes_classes && reads(op, 1)) below = std::min(below, shape(op, 0).back());
+      const auto* fused = op.get_if<LinearCrossEntropy>();
+      if (fused != nullptr && reads(op, fused->targets()))
+        below = std::min(below, shape(op, 1)[fused->transposed ? 0 : 1]);
     }
   }
   return below == max_numbers ? 2 : std::max<std::int64_t>(below, 1);

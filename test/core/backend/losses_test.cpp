@@ -201,6 +201,44 @@ TEST_CASE("losses and their gradients have the values of definitions and central
   CHECK(evaluation[1].values[0] == Approx(count - (accumulate ? 3 : 0)));
 }
 
+TEST_CASE("label smoothing and z-loss of tokens have the values of the definition and central differences") {
+  const auto backend = backend_under_test({.threads = 2});
+  const DType dtype = GENERATE(DType::float32, DType::bfloat16);
+  const bool sparse = GENERATE(true, false);
+  constexpr double smoothing = 0.125, z_loss = 0.0625, step = 1e-5;
+  constexpr std::int64_t n = 4, positions = 6;
+  const auto loss_of = [](const Row& x, const Row& target) {
+    double total = 0;
+    for (const double v : x) total += std::exp(v);
+    return cross_entropy(x, target, smoothing) + z_loss * std::log(total) * std::log(total);
+  };
+  const Value x = random_value({n, positions, values}, dtype, 1, -4, 4);
+  const Value targets = sparse ? random_integers({n, positions}, DType::int32, 2, values)
+                               : random_value({n, positions, values}, DType::float32, 2, 0, 1);
+  const Value w = random_value({n, positions}, DType::float32, 9, 0.5, 2);
+  double sum = 0;
+  Row gradient;
+  for (std::size_t i = 0; i < n * positions; ++i) {
+    const Row target = sparse ? one_hot(targets.values[i]) : row_of(targets, i);
+    Row row = row_of(x, i);
+    sum += w.values[i] * loss_of(row, target);
+    for (double& v : row) {
+      const double middle = v;
+      v = middle + step;
+      const double above = loss_of(row, target);
+      v = middle - step;
+      gradient.push_back(w.values[i] * (above - loss_of(row, target)) / (2 * step));
+      v = middle;
+    }
+  }
+  const SoftmaxCrossentropy options{smoothing, z_loss};
+  const LossRule rule =
+      sparse ? LossRule(SparseCategoricalCrossentropy{options}) : LossRule(CategoricalCrossentropy{options});
+  const auto got = run_op(*backend, std::make_shared<Loss>(rule, true, false), {x, targets, w});
+  CHECK(got[0].values[0] == Approx(sum).epsilon(1e-5));
+  CHECK(largest_error(got[2], gradient) < (dtype == DType::float32 ? 1e-5 : 5e-3));
+}
+
 TEST_CASE("losses sum over the positions of samples, with weights per sample or per position") {
   const auto backend = backend_under_test({.threads = 2});
   const DType dtype = GENERATE(DType::float32, DType::bfloat16);

@@ -6,6 +6,7 @@
 #include <functional>
 #include <limits>
 
+#include "core/graph/ops/metrics/token_bytes.h"
 #include "test/catch.h"
 #include "test/core/backend/run_op.h"
 
@@ -347,6 +348,26 @@ TEST_CASE("auc is NaN if one of the answers never occurs, as in scikit-learn") {
   CHECK(std::isnan(roc.value(std::vector<double>{1, 2, 0, 0, 0, 0}, 3)));
   CHECK(std::isnan(roc.value(std::vector<double>{0, 0, 0, 1, 2, 0}, 3)));
   CHECK(roc.value(std::vector<double>{0, 2, 0, 2, 0, 0}, 4) == 1);
+}
+
+TEST_CASE("the bytes of tokens are added up with the weights of samples or positions") {
+  const auto backend = backend_under_test({.threads = 2});
+  const ByteCounts table = std::make_shared<const std::vector<float>>(std::vector<float>{4, 1, 0, 2, 7});
+  constexpr std::int64_t n = 5, positions = 9;
+  Value tokens = random_integers({n, positions}, DType::int32, 1, 7);  // 5 and 6 are not in the table
+  tokens.values[3] = -100;
+  for (const bool by_position : {false, true}) {
+    const Value w = random_integers(by_position ? Shape{n, positions} : Shape{n}, DType::float32, 2, 3);
+    for (const bool add : {false, true}) {
+      double expected = add ? 11 : 0;
+      for (std::size_t i = 0; i < tokens.values.size(); ++i) {
+        const double token = tokens.values[i], weight = w.values[by_position ? i : i / positions];
+        if (token >= 0 && token < 5) expected += weight * (*table)[static_cast<std::size_t>(token)];
+      }
+      CHECK(run_op(*backend, std::make_shared<TokenBytes>(table, add), {tokens, w}, {scalar(11)})[0].values[0] ==
+            expected);
+    }
+  }
 }
 
 }  // namespace trainctl::test::metrics_test

@@ -16,10 +16,12 @@
 #include "core/graph/ops/images/global_max_pool2d.h"
 #include "core/graph/ops/images/padding.h"
 #include "core/graph/ops/images/upsample2d.h"
+#include "core/graph/ops/losses/linear_cross_entropy.h"
 #include "core/graph/ops/losses/losses.h"
 #include "core/graph/ops/masks.h"
 #include "core/graph/ops/matmul.h"
 #include "core/graph/ops/metrics/metrics.h"
+#include "core/graph/ops/metrics/token_bytes.h"
 #include "core/graph/ops/normalization/batch_norm_pool.h"
 #include "core/graph/ops/normalization/group_norm.h"
 #include "core/graph/ops/normalization/layer_norm.h"
@@ -471,6 +473,10 @@ void add_sums(Cases& cases, DType dtype) {
       cases.push_back({std::string(name_of(rule)), {predictions, targets, weights}, always_a<Metric>(rule, add), 2});
     }
   }
+  const ByteCounts bytes = std::make_shared<const std::vector<float>>(std::vector<float>{2, 0, 1, 3});
+  for (const bool add : {false, true}) {
+    cases.push_back({"token_bytes", {labels, weights}, always_a<TokenBytes>(bytes, add), 2});
+  }
   cases.push_back({"class_sums", {predictions, labels}, always_a<ClassSums>(classes, ColumnRange{0, 4}), 2});
   // Sequences have a weight for each sample or for each position.
   const CaseInput sequences{{{4, 6, 4}, dtype}}, tokens{{{4, 6}, DType::int32}, 0, 4};
@@ -479,6 +485,20 @@ void add_sums(Cases& cases, DType dtype) {
     cases.push_back({"loss of sequences", {sequences, tokens, each}, always_a<Loss>(classes, true, true), 3});
     cases.push_back(
         {"accuracy of sequences", {sequences, tokens, each}, always_a<Metric>(MetricRule(Accuracy{}), false), 3});
+  }
+}
+
+void add_fused_loss(Cases& cases, DType dtype) {
+  const CaseInput x{{{4, 6, 2}, dtype}}, kernel{{{2, 8}, floats}}, bias{{{8}, floats}},
+      tokens{{{4, 6}, DType::int32}, 0, 8}, weights{{{4}, floats}, 0.25};
+  LinearCrossEntropy fused;
+  fused.has_bias = true;
+  cases.push_back({"linear_cross_entropy", {x, kernel, bias, tokens}, always_a<LinearCrossEntropy>(fused), 3});
+  fused.training = true;
+  for (const bool add : {false, true}) {
+    fused.accumulate = add;
+    cases.push_back(
+        {"linear_cross_entropy gradients", {x, kernel, bias, tokens, weights}, always_a<LinearCrossEntropy>(fused), 3});
   }
 }
 
@@ -578,6 +598,7 @@ Cases placement_cases(DType dtype) {
   add_additive_attention(cases, dtype);
   add_synchronized_normalisation(cases, dtype);
   add_sums(cases, dtype);
+  add_fused_loss(cases, dtype);
   add_update(cases);
   for (PlacementCase& which : cases) which.computes_in = dtype;
   return cases;

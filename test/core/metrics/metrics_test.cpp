@@ -62,6 +62,15 @@ TEST_CASE("a final softmax or sigmoid is folded into a loss that it fits") {
   folded(loss("binary_crossentropy"), softmax, 1);
 }
 
+TEST_CASE("the ignored target may be any whole number") {
+  for (const auto& [text, number] : {std::pair{"-100", -100}, {"0", 0}, {"70000", 70000}}) {
+    Reader reader;
+    const ResolvedLoss resolved =
+        resolve_loss(loss("sparse_categorical_crossentropy", "ignore_index", text), FinalActivation::none, reader);
+    CHECK(resolved.ignore_index == number);
+  }
+}
+
 TEST_CASE("label smoothing reaches the loss") {
   Reader reader;
   const Choice choice = loss("categorical_crossentropy", "label_smoothing", "0.1");
@@ -230,7 +239,7 @@ TEST_CASE("targets have the encoding that the loss reads") {
   CHECK(target_type(TargetEncoding::class_value, {8, 1}) == TensorType{{8, 1}, DType::float32});
 }
 
-TEST_CASE("perplexity follows from the cross-entropy, and is refused for other losses and with label smoothing") {
+TEST_CASE("perplexity follows from the cross-entropy, and is refused for other losses and with further terms") {
   const auto wants = [](const Choice& of_loss) {
     Reader reader;
     const ResolvedLoss resolved = resolve_loss(of_loss, FinalActivation::none, reader);
@@ -243,6 +252,7 @@ TEST_CASE("perplexity follows from the cross-entropy, and is refused for other l
   CHECK(wants(loss("sparse_categorical_crossentropy")));
   CHECK(wants(loss("categorical_crossentropy")));
   CHECK_FALSE(wants(loss("categorical_crossentropy", "label_smoothing", "0.1")));
+  CHECK_FALSE(wants(loss("sparse_categorical_crossentropy", "z_loss", "1e-4")));
   CHECK_FALSE(wants(loss("mean_squared_error")));
   ResolvedOutput one, two;
   one.name = "one", two.name = "two";
@@ -254,6 +264,33 @@ TEST_CASE("perplexity follows from the cross-entropy, and is refused for other l
   means.add(std::vector{7.0, 33.0, 10.0}, 10);
   CHECK(means.values().at("one_perplexity") == Approx(std::exp(15.0 / 20)));
   CHECK(means.values().at("two_perplexity") == Approx(std::exp(63.0 / 120)));
+}
+
+TEST_CASE("bits_per_byte follows from the cross-entropy and the bytes of tokens, and is refused without text") {
+  const ByteCounts bytes = std::make_shared<const std::vector<float>>(10, 3.0f);
+  TargetInfo text;
+  text.token_bytes = [&] { return bytes; };
+  const auto found = [](const Choice& of_loss, const TargetInfo& targets, std::size_t errors) {
+    Reader reader;
+    const ResolvedLoss resolved = resolve_loss(of_loss, FinalActivation::none, reader);
+    CHECK(bytes_for_bits_per_byte({}, resolved, targets, reader) == nullptr);
+    const ByteCounts counts = bytes_for_bits_per_byte({metric("bits_per_byte")}, resolved, targets, reader);
+    CHECK(reader.diagnostics().size() == errors);
+    return counts;
+  };
+  CHECK(found(loss("sparse_categorical_crossentropy"), text, 0) == bytes);
+  CHECK(found(loss("sparse_categorical_crossentropy"), {}, 1) == nullptr);
+  found(loss("sparse_categorical_crossentropy", "label_smoothing", "0.1"), text, 1);
+  found(loss("mean_squared_error"), text, 1);
+  ResolvedOutput one, two;
+  one.name = "one", two.name = "two";
+  two.token_bytes = bytes;
+  MetricMeans means(metric_results({one, two}));
+  // The losses of both outputs, the bytes of the second one, and the weights.
+  means.add(std::vector{8.0, 30.0, 12.0, 10.0}, 10);
+  means.add(std::vector{7.0, 33.0, 18.0, 10.0}, 10);
+  CHECK(means.values().at("two_bits_per_byte") == Approx(63.0 / 30 / std::log(2.0)));
+  CHECK(means.values().size() == 4);
 }
 
 TEST_CASE("means over uneven batches are the means over all samples") {

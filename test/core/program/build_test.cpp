@@ -286,15 +286,6 @@ TEST_CASE("a network that does not fit its data is refused") {
         "the data has 10 classes, but the network has 3 outputs: give it an output for each class");
 }
 
-TEST_CASE("a loss that ignores none of the network's classes is refused") {
-  TestJob job(small_network, "adam", "{name: sparse_categorical_crossentropy, ignore_index: 3}");
-  job.spec.outputs[0].target.classes = 3;
-  Reader reader;
-  training_program(job.spec, {4, 1}, reader);
-  REQUIRE(reader.diagnostics().size() == 1);
-  CHECK(reader.diagnostics()[0].message == "ignore_index 3 is none of the 3 classes of the network's output");
-}
-
 TEST_CASE("shares are divided into micro-batches of at most the planned size") {
   const auto divided = [](std::int64_t samples, std::int64_t largest) {
     const MicroBatches batches = cut_micro_batches(samples, largest);

@@ -193,6 +193,20 @@ TEST_CASE("arrays: samples may be tokens with a class for each position") {
   CHECK(open({})->info().classes == 0);
   CHECK(open({})->info().dtype == DType::float32);
   CHECK_THROWS_AS(open({.classes = 8, .use = {.class_numbers = true}}), Error);
+  // The number that the loss ignores need not be a class, in any split.
+  y[3] = y[17] = -100;
+  write_file(folder / "ignored.npy", npy("<i8", "(5, 4)", raw(y)));
+  const auto with_ignored = [&](const DeclaredInfo& declared) {
+    return array_dataset(read_npy(folder / "x.npy"), read_npy(folder / "ignored.npy"), declared);
+  };
+  CHECK_THROWS_AS(with_ignored({.use = {.class_numbers = true, .tokens = 13}}), Error);
+  const ArrayUse ignoring{.class_numbers = true, .tokens = 13, .ignored = -100};
+  const auto training = with_ignored({.use = ignoring});
+  CHECK(training->info().classes == 9);
+  std::int32_t labels[4];
+  training->read_labels(0, labels);
+  CHECK(labels[3] == -100);
+  CHECK(with_ignored({.training = &training->info(), .use = ignoring})->info().classes == 9);
   write_file(folder / "held.npy", npy("<i8", "(5, 2)", raw(std::vector<std::int64_t>(10))));
   const DeclaredInfo held_out{.training = &dataset->info(), .use = {.class_numbers = true, .tokens = 13}};
   CHECK_THROWS_AS(array_dataset(read_npy(folder / "x.npy"), read_npy(folder / "held.npy"), held_out), Error);

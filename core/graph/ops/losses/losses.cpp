@@ -62,7 +62,11 @@ std::string Loss::attributes() const {
   std::visit([&](const auto& r) { text.rule(r); }, rule);
   if (scale != 1) text.value("scale", scale);
   if (columns) text.word(to_string(*columns));
-  return text.flag("uncounted", !counts).flag("training", training).flag("accumulate", accumulate).text();
+  return text.flag("of_sums", of_sums)
+      .flag("uncounted", !counts)
+      .flag("training", training)
+      .flag("accumulate", accumulate)
+      .text();
 }
 
 std::vector<TensorType> Loss::outputs(std::span<const TensorType> inputs) const {
@@ -81,9 +85,9 @@ OutputPlacements Loss::placements(const PlacementQuery& query) const {
   if (over_of(rule) == LossOver::samples) std::fill(row.begin() + 1, row.end(), '.');
   const std::string weights = row.substr(0, static_cast<std::size_t>(query.input_types[2].shape.rank()));
   const bool numbers = query.input_types[1].shape.rank() < query.input_types[0].shape.rank();
-  const std::string last = columns ? classes_name(query) : ".";
+  const std::string last = is_split() ? classes_name(query) : ".";
   PlacementRule rule{{row + last, numbers ? row : row + ".", weights}, {"+" + row}};
-  if (columns) rule.inputs.push_back(row + ".");
+  if (is_split()) rule.inputs.push_back(row + ".");
   if (counts) rule.outputs.push_back("+" + weights);
   if (training) rule.outputs.push_back(row + last);
   OutputPlacements result = place_by(rule, query);

@@ -65,9 +65,11 @@ struct ClassSums final : OpDef {
 };
 
 // Inputs: predictions, targets, weights. If each rank has the predictions of a range of the classes, also the class
-// sums of all ranks [N, P..., ranks * class_sums]; targets are for all classes. Outputs: the weighted sum of losses,
-// float32 scalar (role reduced); if `counts`, the sum of the weights, float32 scalar (role reduced); in training, the
-// gradient of `scale` times the sum of losses with respect to the predictions, like predictions, in place on them.
+// sums of all ranks [N, P..., ranks * class_sums]; targets are for all classes. If `of_sums`, the class sums of all
+// classes [N, P..., class_sums] take the place of the predictions, without training. Outputs: the weighted sum of
+// losses, float32 scalar (role reduced); if `counts`, the sum of the weights, float32 scalar (role reduced); in
+// training, the gradient of `scale` times the sum of losses with respect to the predictions, like predictions, in place
+// on them.
 struct Loss final : OpDef {
   LossRule rule;
   bool training = false;
@@ -75,9 +77,12 @@ struct Loss final : OpDef {
   float scale = 1;          // factor of the gradient only
   bool counts = true;       // whether the op sums the weights; if samples have several losses, only one loss does
   std::optional<ColumnRange> columns;  // range of the classes; empty: predictions are for all classes
+  bool of_sums = false;  // reads class sums instead of predictions; `columns` is then the number of classes
 
-  Loss(LossRule r, bool t, bool a, float s = 1, bool c = true, std::optional<ColumnRange> p = {})
-      : rule(std::move(r)), training(t), accumulate(a), scale(s), counts(c), columns(p) {}
+  Loss(LossRule r, bool t, bool a, float s = 1, bool c = true, std::optional<ColumnRange> p = {}, bool sums = false)
+      : rule(std::move(r)), training(t), accumulate(a), scale(s), counts(c), columns(p), of_sums(sums) {}
+  // Whether ranks hold ranges of the classes, so that the class sums of all ranks are an input.
+  bool is_split() const { return columns.has_value() && !of_sums; }
   // The number of sums, which are the outputs before the gradient.
   int sums() const { return counts ? 2 : 1; }
   std::string_view kind() const override { return "loss"; }

@@ -1,120 +1,14 @@
 // Computes losses and their gradients: sums over samples of the values that the losses' rules define.
 #include "core/graph/ops/losses/losses.h"
 
-#include <cmath>
-#include <limits>
+#include <algorithm>
 #include <utility>
 
 #include "core/backend/cpu/kernels.h"
-#include "core/backend/cpu/simd/math.h"
+#include "core/backend/cpu/ops/training/loss_rows.h"
 
 namespace trainctl::cpu {
 namespace {
-
-// The smoothed targets of a row, given as a class number or as a row of values.
-struct ClassTarget {
-  std::int64_t label;
-  Smoothing smoothing;
-  TRAINCTL_INLINE float operator()(std::int64_t k) const {
-    return (k == label ? smoothing.scale : 0.0f) + smoothing.shift;
-  }
-};
-struct RowTarget {
-  const float* row;
-  Smoothing smoothing;
-  TRAINCTL_INLINE float operator()(std::int64_t k) const { return row[k] * smoothing.scale + smoothing.shift; }
-};
-
-// The row of predictions of a sample, or of one of its positions; dx is null in evaluation.
-template <class T>
-struct LossRow {
-  const T* x;
-  std::int64_t values;
-  T* dx;
-
-  TRAINCTL_INLINE bool trains() const { return dx != nullptr; }
-  TRAINCTL_INLINE static float exp(float value) { return exp_approx(value); }
-  TRAINCTL_INLINE static float log(float value) { return std::log(value); }
-  TRAINCTL_INLINE static float power(float value, float exponent) { return Math::power(value, exponent); }
-  TRAINCTL_INLINE float largest() const {
-    return largest([](std::int64_t, float value) TRAINCTL_INLINE { return value; });
-  }
-  template <class Value>
-  TRAINCTL_INLINE float largest(const Value& value) const {
-    const T* const from = x;
-    float top = value(0, load(from[0]));
-#pragma omp simd reduction(max : top)
-    for (std::int64_t k = 1; k < values; ++k) {
-      const float candidate = value(k, load(from[k]));
-      top = candidate > top ? candidate : top;
-    }
-    return top;
-  }
-  // Whether all classes but the label have the target 0.
-  TRAINCTL_INLINE static bool is_single(const ClassTarget& target) { return target.smoothing.shift == 0.0f; }
-  TRAINCTL_INLINE float at(std::int64_t k) const { return load(x[k]); }
-  template <int n, class Term>
-  TRAINCTL_INLINE Sums<n> sums(const Term& term) const {
-    return sums_of(term, std::make_integer_sequence<int, n>());
-  }
-  template <class Value>
-  TRAINCTL_INLINE void write(const Value& value) const {
-    const T* const from = x;
-    T* const to = dx;
-#pragma omp simd
-    for (std::int64_t k = 0; k < values; ++k) to[k] = store<T>(value(k, load(from[k])));
-  }
-
- private:
-  // Computes one sum after the other, and for each sum only the component of the terms that it needs.
-  template <class Term, int... i>
-  TRAINCTL_INLINE Sums<sizeof...(i)> sums_of(const Term& term, std::integer_sequence<int, i...>) const {
-    return {{sum_of<i>(term)...}};
-  }
-  template <int i, class Term>
-  TRAINCTL_INLINE float sum_of(const Term& term) const {
-    const T* const from = x;
-    const auto component = [=](std::int64_t k) TRAINCTL_INLINE { return term(k, load(from[k])).of[i]; };
-    return lane_sum<float>(values, component);
-  }
-};
-
-// A rank's shard of a row of classes, with the class sums of all `ranks` that hold shards of the row.
-template <class T>
-struct RowShard {
-  LossRow<T> own;
-  const float* rank_sums;  // [ranks][class_sums]
-  std::int64_t ranks;
-
-  TRAINCTL_INLINE bool trains() const { return own.trains(); }
-  TRAINCTL_INLINE static float exp(float value) { return exp_approx(value); }
-  TRAINCTL_INLINE static float log(float value) { return std::log(value); }
-  TRAINCTL_INLINE const float* of(std::int64_t rank) const { return rank_sums + rank * class_sums; }
-  TRAINCTL_INLINE float largest() const {
-    float top = of(0)[class_largest];
-    for (std::int64_t r = 1; r < ranks; ++r) top = of(r)[class_largest] > top ? of(r)[class_largest] : top;
-    return top;
-  }
-  // Merges the ranks' class_sums() of the rule into the sums of the whole row. Each rank's sums refer to the rank's own
-  // largest value; they are converted to refer to the largest value of the row.
-  template <int n, class Term>
-  TRAINCTL_INLINE Sums<n> sums(const Term&) const {
-    static_assert(n == 3);
-    const float top = largest();
-    Sums<n> all = {};
-    for (std::int64_t r = 0; r < ranks; ++r) {
-      const float below = of(r)[class_largest] - top;
-      all.of[0] += of(r)[class_exponentials] * exp(below);
-      all.of[1] += of(r)[class_targets];
-      all.of[2] += of(r)[class_products] + of(r)[class_targets] * below;
-    }
-    return all;
-  }
-  template <class Value>
-  TRAINCTL_INLINE void write(const Value& value) const {
-    own.write(value);
-  }
-};
 
 // All values of a sample at all its positions; dx is null in evaluation.
 template <class T>
@@ -180,24 +74,6 @@ TRAINCTL_INLINE inline float row_loss(const Rule& rule, const R& row, const Targ
   }
 }
 
-// Calls compute(target) with the target of row `number`, in the encoding of the rule; value 0 of the target is the
-// first value of the column range. Returns the result of compute, or NaN if a class number is not one of the classes.
-template <class Rule, class Compute>
-float with_target(const Rule& rule, const void* targets, std::int64_t number, const ColumnRange& range,
-                  const Compute& compute) {
-  float result = 0;
-  const Smoothing smoothing = rule.smoothing(range.of);
-  if constexpr (Rule::targets == LossTargets::class_numbers) {
-    const std::int64_t label = static_cast<const std::int32_t*>(targets)[number];
-    if (label < 0 || label >= range.of) return std::numeric_limits<float>::quiet_NaN();
-    simd([=, &result]() TRAINCTL_INLINE { result = compute(ClassTarget{label - range.first, smoothing}); });
-  } else {
-    const float* values = static_cast<const float*>(targets) + number * range.of + range.first;
-    simd([=, &result]() TRAINCTL_INLINE { result = compute(RowTarget{values, smoothing}); });
-  }
-  return result;
-}
-
 // Sets *total to the sum of the values, or adds it to *total with `accumulate`.
 void add_up(const float* values, std::int64_t count, bool accumulate, float* total) {
   float sum = accumulate ? *total : 0.0f;
@@ -248,14 +124,15 @@ Lowering lower_rule(const LowerContext& context, const Loss& def, const Rule& ru
   const std::int64_t rows = shape.rows(), n = shape.back();
   const std::int64_t rows_each = rows_per_weight(shape, context.input(2).shape);
   const ColumnRange range = def.columns.value_or(ColumnRange{0, n});
-  const std::int64_t ranks = def.columns ? context.input(3).shape.back() / class_sums : 0;
+  const std::size_t sums = def.of_sums ? 0 : 3;  // the input with the class sums
+  const std::int64_t ranks = def.columns ? context.input(sums).shape.back() / class_sums : 0;
   const auto run = [=, training = def.training, accumulate = def.accumulate, scale = def.scale, counts = def.counts,
                     gradient = static_cast<std::size_t>(def.sums())](const Buffers& buffers) {
     const T* x = buffers.in<T>(0);
     const void* targets = buffers.in<void>(1);
     const float* weights = buffers.in<float>(2);
     T* dx = training ? buffers.out<T>(gradient) : nullptr;
-    const float* rank_sums = ranks > 0 ? buffers.in<float>(3) : nullptr;
+    const float* rank_sums = ranks > 0 ? buffers.in<float>(sums) : nullptr;
     float* losses = buffers.workspace<float>();
     const std::int64_t grain = std::max<std::int64_t>(1, element_grain / 8 / n);
     parallel_ranges(rows, grain, [=](std::int64_t begin, std::int64_t end) {
@@ -292,18 +169,7 @@ Lowering lower_sums(const LowerContext& context, const ColumnRange& range, const
     float* sums = buffers.out<float>(0);
     parallel_ranges(rows, std::max<std::int64_t>(1, element_grain / 8 / n), [=](std::int64_t begin, std::int64_t end) {
       for (std::int64_t r = begin; r < end; ++r) {
-        const LossRow<T> row{x + r * n, n, nullptr};
-        float* const own = sums + r * class_sums;
-        const float top = row.largest();
-        std::int64_t best = 0;
-        while (best + 1 < n && load(row.x[best]) != top) ++best;
-        own[class_largest] = top;
-        own[class_best] = static_cast<float>(range.first + best);
-        with_target(rule, targets, r, range, [&](const auto& target) TRAINCTL_INLINE {
-          const Sums<3> found = Rule::class_sums(row, target, top);
-          std::copy(found.of, found.of + 3, own + class_exponentials);
-          return 0.0f;
-        });
+        write_class_sums(rule, LossRow<T>{x + r * n, n, nullptr}, targets, r, range, sums + r * class_sums);
       }
     });
   });

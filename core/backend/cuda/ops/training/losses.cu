@@ -4,99 +4,11 @@
 
 #include "core/backend/cuda/device/last_block.h"
 #include "core/backend/cuda/device/own_memory.h"
-#include "core/backend/cuda/device/rows.h"
-#include "core/backend/cuda/device/rule_math.h"
 #include "core/backend/cuda/kernels.h"
+#include "core/backend/cuda/ops/training/loss_rows.h"
 
 namespace trainctl::cuda {
 namespace {
-
-// The smoothed targets of a row: a class, or a row of values.
-struct LossTarget {
-  const float* row;
-  int label;
-  Smoothing smoothing;
-
-  __device__ float operator()(std::int64_t k) const {
-    const float target = row != nullptr ? row[k] : k == label ? 1.0f : 0.0f;
-    return target * smoothing.scale + smoothing.shift;
-  }
-};
-
-// A row of predictions of a sample, or of one of its positions, processed by a team; dx is null in evaluation.
-template <class T>
-struct LossRow {
-  const RowTeam& team;
-  const T* x;
-  T* dx;
-
-  __device__ bool trains() const { return dx != nullptr; }
-  __device__ static float exp(float value) { return expf(value); }
-  __device__ static float log(float value) { return logf(value); }
-  __device__ static float power(float value, float exponent) { return Math::power(value, exponent); }
-  __device__ float largest() const {
-    return largest([](int, float value) { return value; });
-  }
-  template <class Value>
-  __device__ float largest(const Value& of) const {
-    float top = -INFINITY;
-    team.each(x, [&](int k, float value) { top = fmaxf(top, of(k, value)); });
-    return team.largest(top);
-  }
-  template <int n, class Term>
-  __device__ Sums<n> sums(const Term& term) const {
-    Sums<n> sums = {};
-    team.each(x, [&](int k, float value) {
-      const Sums<n> more = term(k, value);
-#pragma unroll
-      for (int i = 0; i < n; ++i) sums.of[i] += more.of[i];
-    });
-#pragma unroll
-    for (int i = 0; i < n; ++i) sums.of[i] = team.sum(sums.of[i]);
-    return sums;
-  }
-  template <class Value>
-  __device__ void write(const Value& value) const {
-    team.map(x, dx, value);
-  }
-};
-
-// A rank's range of a row of classes, and the class sums of all ranks that hold ranges of the row.
-template <class T>
-struct PartOfRow {
-  const LossRow<T>& own;
-  const float* of_all;
-  int ranks;
-
-  __device__ bool trains() const { return own.trains(); }
-  __device__ static float exp(float value) { return expf(value); }
-  __device__ static float log(float value) { return logf(value); }
-  __device__ const float* of(int rank) const { return of_all + rank * class_sums; }
-  __device__ float largest() const {
-    float top = of(0)[class_largest];
-    for (int r = 1; r < ranks; ++r) top = fmaxf(top, of(r)[class_largest]);
-    return top;
-  }
-  // The whole row's sums of the rule's class_sums(), from the sums of each rank, which were computed with the rank's
-  // largest value instead of the row's.
-  template <int n, class Term>
-  __device__ Sums<n> sums(const Term&) const {
-    static_assert(n == 3);
-    const float top = largest();
-    Sums<n> all = {};
-    for (int r = 0; r < ranks; ++r) {
-      const float below = of(r)[class_largest] - top;
-      all.of[0] += of(r)[class_exponentials] * exp(below);
-      all.of[1] += of(r)[class_targets];
-      all.of[2] += of(r)[class_products] + of(r)[class_targets] * below;
-    }
-    return all;
-  }
-  template <class Value>
-  __device__ void write(const Value& value) const {
-    own.write(value);
-  }
-};
 
 // All values of a sample at all its positions, processed by a block; dx is null in evaluation.
 template <class T>
@@ -127,22 +39,6 @@ struct SampleRow {
     });
   }
 };
-
-// The target of row `row`, from the first column of this rank's range on. Sets `valid` to false if a class number is
-// outside of the classes.
-template <class Rule>
-__device__ LossTarget loss_target(const void* targets, std::int64_t row, const ColumnRange& range,
-                                  const Smoothing& smoothing, bool& valid) {
-  LossTarget target{nullptr, 0, smoothing};
-  if constexpr (Rule::targets == LossTargets::class_numbers) {
-    const int label = static_cast<const std::int32_t*>(targets)[row];
-    valid = label >= 0 && label < range.of;
-    target.label = label - static_cast<int>(range.first);
-  } else {
-    target.row = static_cast<const float*>(targets) + row * range.of + range.first;
-  }
-  return target;
-}
 
 // The loss of a row. In training also writes the row's gradient times the weight.
 template <class Rule, class R>
@@ -246,12 +142,13 @@ Lowering lower_rule(const LowerContext& context, const Loss& def, const Rule& ru
   const RowGrid grid(shape.rows(), shape.back());
   const std::int64_t rows_each = rows_per_weight(shape, context.input(2).shape);
   const ColumnRange range = def.columns.value_or(ColumnRange{0, grid.values});
-  const int ranks = def.columns ? static_cast<int>(context.input(3).shape.back()) / class_sums : 0;
+  const std::size_t sums = def.of_sums ? 0 : 3;  // the input with the class sums
+  const int ranks = def.columns ? static_cast<int>(context.input(sums).shape.back()) / class_sums : 0;
   const auto run = [=, smoothing = rule.smoothing(range.of), training = def.training, accumulate = def.accumulate,
                     scale = def.scale, counts = def.counts, gradient = static_cast<std::size_t>(def.sums()),
                     counter = make_counters(1)](const Buffers& p) {
     launch(losses<T, Rule>, grid.blocks, block_threads, p.stream, grid, rule, smoothing, range, accumulate, scale,
-           rows_each, p.in<T>(0), p.in<void>(1), p.in<float>(2), ranks > 0 ? p.in<float>(3) : nullptr, ranks,
+           rows_each, p.in<T>(0), p.in<void>(1), p.in<float>(2), ranks > 0 ? p.in<float>(sums) : nullptr, ranks,
            training ? p.out<T>(gradient) : nullptr, p.workspace<float>(), counter.get(), p.out<float>(0),
            counts ? p.out<float>(1) : nullptr);
   };
@@ -264,19 +161,7 @@ __global__ void sum_classes(RowGrid grid, Smoothing smoothing, ColumnRange range
   const RowTeam team(grid);
   for (std::int64_t row = team.first(); row < grid.rows; row += team.step()) {
     const LossRow<T> own{team, x + row * grid.values, nullptr};
-    const float top = own.largest();
-    int best = INT_MAX;
-    team.each(own.x, [&](int k, float value) {
-      if (value == top && k < best) best = k;
-    });
-    best = team.smallest(best);
-    bool valid = true;
-    const Sums<3> found = Rule::class_sums(own, loss_target<Rule>(targets, row, range, smoothing, valid), top);
-    if (!team.leads()) continue;
-    float* const to = sums + row * class_sums;
-    to[class_largest] = top;
-    to[class_best] = static_cast<float>(range.first + (best == INT_MAX ? 0 : best));
-    for (int i = 0; i < 3; ++i) to[class_exponentials + i] = found.of[i];
+    write_class_sums<Rule>(own, own.largest(), row, targets, range, smoothing, sums + row * class_sums);
   }
 }
 

@@ -1,0 +1,154 @@
+// Compares programs with a fused loss with programs that compute all logits.
+#include <cmath>
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "core/graph/ops/losses/linear_cross_entropy.h"
+#include "test/catch.h"
+#include "test/core/program/job.h"
+#include "test/core/program/slopes.h"
+
+namespace trainctl::fused_loss_test {
+namespace {
+
+constexpr std::int64_t positions = 512, samples = 8, classes = 8200;
+const std::string tied =
+    "layers: [{reversible_embedding: {name: t, input_dim: 8200, output_dim: 8}}, {dense: {units: 8, activation: "
+    "tanh}}, "
+    "{reversible_embedding: {name: t, reverse: true}}]";
+const std::string untied =
+    "layers: [{embedding: {input_dim: 8200, output_dim: 8}}, {dense: {units: 8200, activation: softmax}}]";
+
+TestJob job_of(const std::string& network, const std::string& loss, const std::string& metrics,
+               DType compute = DType::float32) {
+  TestJob job(network, "sgd", "{name: sparse_categorical_crossentropy" + loss + "}", metrics);
+  job.spec.inputs[0].sample = {positions};
+  job.spec.inputs[0].format.dtype = DType::int32;
+  job.spec.outputs[0].target.classes = classes;
+  job.spec.outputs[0].target.shape = {positions};
+  job.spec.compute = compute;
+  return job;
+}
+
+bool fuses(const Program& program) {
+  for (const Segment& segment : program.segments) {
+    for (const Op& op : segment.ops) {
+      if (op.get_if<LinearCrossEntropy>() != nullptr) return true;
+    }
+  }
+  return false;
+}
+
+// Random tokens, and targets of which some are -100.
+struct Samples {
+  std::vector<std::int32_t> tokens, targets;
+  std::vector<float> weights;
+  std::vector<std::int64_t> numbers;
+
+  explicit Samples(bool ignores) : numbers(samples) {
+    std::mt19937 random(5);
+    for (std::int64_t i = 0; i < samples * positions; ++i) {
+      tokens.push_back(static_cast<std::int32_t>(random() % classes));
+      targets.push_back(ignores && i % 5 == 0 ? -100 : static_cast<std::int32_t>(random() % classes));
+    }
+    for (std::int64_t i = 0; i < samples; ++i) {
+      weights.push_back(i == 3 ? 0.0f : 0.5f + 0.25f * static_cast<float>(i));
+      numbers[static_cast<std::size_t>(i)] = i;
+    }
+  }
+  Batch batch(std::int64_t first, std::int64_t count) {
+    Batch batch;
+    batch.inputs = {{tokens.data() + first * positions, DType::int32, count * positions}};
+    batch.targets = {{targets.data() + first * positions, DType::int32, count * positions}};
+    batch.weights = {weights.data() + first, DType::float32, count};
+    batch.samples = {numbers.data() + first, DType::int64, count};
+    batch.count = count;
+    return batch;
+  }
+};
+
+struct Results {
+  std::vector<double> values;  // of program.results
+  std::vector<float> gradients;
+};
+
+Results run(const Program& program, Samples& data) {
+  const auto backend = make_cpu_backend({.threads = 2});
+  const auto communicator = solo_communicator();
+  KernelChoices choices;
+  Engine engine(*backend, *communicator, compile({program}, *backend, choices));
+  std::mt19937 random(22);
+  draw_weights(engine, random);
+  engine.upload();
+  StepResult step;
+  engine.run(0, data.batch(0, samples), {}, step);
+  Results results;
+  for (const MetricResult& result : program.results) results.values.push_back(result.of(step.sums, step.count));
+  if (program.step.gradients == no_tensor) return results;
+  std::vector<std::byte> bytes;
+  engine.read_tensor(0, program.step.gradients, bytes);
+  results.gradients.resize(bytes.size() / sizeof(float));
+  std::memcpy(results.gradients.data(), bytes.data(), bytes.size());
+  return results;
+}
+
+}  // namespace
+
+TEST_CASE("a program with a fused loss has the results and the gradients of one that computes all logits") {
+  for (const std::string& network : {tied, untied}) {
+    for (const DType compute : {DType::float32, DType::bfloat16}) {
+      for (const std::string& loss :
+           {std::string(), std::string(", label_smoothing: 0.1, z_loss: 0.01"), std::string(", ignore_index: -100")}) {
+        CAPTURE(network, name_of(compute), loss);
+        Samples data(!loss.ends_with("0.01") && !loss.empty());
+        // top-k needs the logits.
+        const TestJob fused = job_of(network, loss, "accuracy", compute);
+        const TestJob whole = job_of(network, loss, "accuracy, top_k_categorical_accuracy", compute);
+        // Half of the logits are large enough only in float32.
+        for (int micro_batches = 1; micro_batches <= (compute == DType::float32 ? 2 : 1); ++micro_batches) {
+          const Program a = fused.training(samples, micro_batches), b = whole.training(samples, micro_batches);
+          REQUIRE(fuses(a));
+          REQUIRE_FALSE(fuses(b));
+          const Results got = run(a, data), expected = run(b, data);
+          CHECK(got.values[0] == Approx(expected.values[0]).epsilon(1e-5));
+          CHECK(got.values[1] == Approx(expected.values[1]));
+          double largest = 0, difference = 0;
+          REQUIRE(got.gradients.size() > static_cast<std::size_t>(a.flat.trainable_count));
+          for (std::size_t i = 0; i < static_cast<std::size_t>(a.flat.trainable_count); ++i) {
+            largest = std::max<double>(largest, std::abs(expected.gradients[i]));
+            difference = std::max<double>(difference, std::abs(got.gradients[i] - expected.gradients[i]));
+          }
+          CHECK(difference < (compute == DType::float32 ? 1e-5 : 1e-2) * largest);
+        }
+        const Program a = fused.evaluation(samples), b = whole.evaluation(samples);
+        REQUIRE(fuses(a));
+        REQUIRE_FALSE(fuses(b));
+        const Results got = run(a, data), expected = run(b, data);
+        CHECK(got.values[0] == Approx(expected.values[0]).epsilon(1e-5));
+        CHECK(got.values[1] == Approx(expected.values[1]));
+      }
+    }
+  }
+}
+
+TEST_CASE("losses are fused only if they are large and nothing else reads the logits") {
+  CHECK(fuses(job_of(tied, "", "accuracy, perplexity").training(samples)));
+  CHECK_FALSE(fuses(job_of(tied, "", "accuracy").training(2)));  // the logits are small
+  const TestJob focal(untied, "sgd", "sparse_categorical_focal_crossentropy", "accuracy");
+  TestJob other = job_of(untied, "", "accuracy");
+  other.spec.outputs[0].loss = focal.spec.outputs[0].loss;
+  CHECK_FALSE(fuses(other.training(samples)));
+  const std::string capped =
+      "layers: [{reversible_embedding: {name: t, input_dim: 8200, output_dim: 8, logit_soft_cap: 9}}, "
+      "{reversible_embedding: {name: t, reverse: true}}]";
+  CHECK_FALSE(fuses(job_of(capped, "", "accuracy").training(samples)));
+  const std::string frozen =
+      "freeze: [last]\n"
+      "layers: [{embedding: {input_dim: 8200, output_dim: 8}}, {dense: {name: last, units: 8200}}]";
+  CHECK_FALSE(fuses(job_of(frozen, "", "accuracy").training(samples)));
+  CHECK_FALSE(fuses(job_of(tied, "", "accuracy").prediction(samples)));
+}
+
+}  // namespace trainctl::fused_loss_test
