@@ -12,14 +12,19 @@ namespace {
 
 // In the order of ScalarFunction.
 constexpr std::string_view names[] = {
-    "input",      "constant",    "negative",     "abs",        "sign",       "exp",    "expm1",     "log",
-    "log1p",      "sqrt",        "rsqrt",        "reciprocal", "sin",        "cos",    "tan",       "arctan",
-    "tanh",       "sigmoid",     "softplus",     "erf",        "floor",      "ceil",   "round",     "logical_not",
-    "isnan",      "isfinite", "stop_gradient",    "add",          "subtract",   "multiply",   "divide", "power",     "maximum",
-    "minimum",    "mod",         "floor_divide", "less",       "less_equal", "equal",  "not_equal", "logical_and",
-    "logical_or", "logical_xor", "where"};
+    "input",       "constant",   "negative",      "abs",          "sign",     "exp",        "expm1",  "log",
+    "log1p",       "sqrt",       "rsqrt",         "reciprocal",   "sin",      "cos",        "tan",    "arctan",
+    "tanh",        "sigmoid",    "softplus",      "erf",          "floor",    "ceil",       "round",  "logical_not",
+    "isnan",       "isfinite",   "stop_gradient", "add",          "subtract", "multiply",   "divide", "power",
+    "maximum",     "minimum",    "mod",           "floor_divide", "less",     "less_equal", "equal",  "not_equal",
+    "logical_and", "logical_or", "logical_xor",   "where"};
 
 double truth(bool value) { return value ? 1 : 0; }
+
+double modulo(double a, double b) {
+  const double rest = std::fmod(a, b);
+  return rest * b < 0 ? rest + b : rest;
+}
 
 // The value of a function in float64.
 double value_of(ScalarFunction function, double a, double b, double c) {
@@ -93,9 +98,9 @@ double value_of(ScalarFunction function, double a, double b, double c) {
     case minimum:
       return std::isnan(a) || a <= b ? a : b;
     case mod:
-      return a - std::floor(a / b) * b;
+      return modulo(a, b);
     case floor_divide:
-      return std::floor(a / b);
+      return std::nearbyint((a - modulo(a, b)) / b);
     case less:
       return truth(a < b);
     case less_equal:

@@ -100,8 +100,8 @@ Initializer make_initializer(const Choice& choice, const Shape& shape) {
   initializer.minimum = options.minval;
   initializer.maximum = options.maxval;
   initializer.gain = options.gain;
-  if (shape.rank() == 1) {
-    initializer.fan_in = initializer.fan_out = static_cast<double>(shape[0]);
+  if (shape.rank() < 2) {
+    initializer.fan_in = initializer.fan_out = static_cast<double>(shape.count());
   } else {
     // The area of a convolution's window is a factor of both fans.
     const std::int64_t in = shape[shape.rank() - 2], out = shape.back();

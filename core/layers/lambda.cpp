@@ -1,4 +1,5 @@
 // lambda: computes an expression of its inputs and of weights of its own.
+#include <algorithm>
 #include <map>
 
 #include "core/base/format.h"
@@ -69,6 +70,11 @@ void check_lambda(const LambdaOptions& options, const Node& node, Reader& reader
     reader.error(inputs != nullptr ? inputs->location : node.location,
                  format("`inputs` must name the {} of the expression, in the order of `from`",
                         given == 1 ? std::string("input") : format("{} inputs", given)));
+  }
+  std::vector<std::string> names = options.inputs.items;
+  std::sort(names.begin(), names.end());
+  if (std::adjacent_find(names.begin(), names.end()) != names.end()) {
+    reader.error(node.find("inputs")->location, "two inputs have the same name");
   }
   for (const auto& [name, weight] : options.weights) {
     for (const std::string& input : options.inputs.items) {

@@ -49,8 +49,9 @@ Program training_program(const ProgramSpec& spec, const MicroBatches& micro_batc
 
 // Builds the evaluation of one batch: a single segment forward with losses, metrics and count. Its sums have the
 // addresses of the training program's sums, and cover only this batch and this rank (the host adds them up in float64).
-// step.predictions are the network's outputs, softmax or sigmoid included, float32. Without samples, the sums are zero
-// and there are no predictions.
+// step.predictions are the network's outputs, softmax or sigmoid included, float32; no_tensor for an output whose loss
+// is fused with its last product, or whose positions have their classes on several ranks. Without samples, the sums are
+// zero and there are no predictions.
 Program evaluation_program(const ProgramSpec& spec, std::int64_t samples, Reader& reader,
                            const Parallelism& parallelism = {});
 

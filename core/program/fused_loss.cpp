@@ -12,7 +12,7 @@
 namespace trainctl {
 namespace {
 
-constexpr std::int64_t min_classes = 8192, min_bytes = std::int64_t{64} << 20;
+constexpr std::int64_t min_classes = 8192, min_bytes = std::int64_t{4} << 20;  // of the logits of a sample
 
 std::vector<Op>::const_iterator writer_of(const std::vector<Op>& ops, TensorId tensor) {
   return std::ranges::find_if(ops,
@@ -41,7 +41,7 @@ bool is_read(const Graph& graph, TensorId tensor) {
 bool fuses_loss(const Graph& graph, TensorId logits, const ResolvedOutput& output) {
   const TensorType& type = graph.tensor(logits).type;
   if (type.dtype == DType::float16 || type.shape.rank() < 3 || type.shape.back() < min_classes ||
-      type.bytes() < min_bytes)
+      type.bytes() / type.shape[0] < min_bytes)
     return false;
   const auto is_accuracy = [](const ResolvedMetric& metric) { return std::holds_alternative<Accuracy>(metric.rule); };
   if (!std::holds_alternative<SparseCategoricalCrossentropy>(output.loss.rule) ||

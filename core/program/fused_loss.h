@@ -10,9 +10,9 @@ namespace trainctl {
 
 // Whether the op that computes the logits of an output [N, P..., K], and the output's loss, are to be one op
 // (core/graph/ops/losses/linear_cross_entropy.h). This is so if the logits are the result of a dense layer without an
-// activation, or of a reversed embedding; if they take at least 64 MiB, for at least 8192 classes of several positions;
-// if the loss is sparse_categorical_crossentropy, in float32 or bfloat16; and if nothing else reads them: all metrics
-// are accuracies or follow from the loss, and the rank has all classes.
+// activation, or of a reversed embedding; if those of a sample take at least 4 MiB, for at least 8192 classes of
+// several positions; if the loss is sparse_categorical_crossentropy, in float32 or bfloat16; and if nothing else reads
+// them: all metrics are accuracies or follow from the loss, and the rank has all classes.
 bool fuses_loss(const Graph& graph, TensorId logits, const ResolvedOutput& output);
 
 // Replaces the op that computes the logits by the fused op, which reads the targets and, in training, the weights, and

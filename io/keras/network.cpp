@@ -238,7 +238,7 @@ class Walk {
     if (is_keras_network(kind)) return expand(layer, prefix + name + ".", location + name + "/", from, level + 1);
     if (kind == "Bidirectional") return use_bidirectional(layer, prefix, location, from);
     LayerUse own{config_name(prefix, location, name, shared_layer(layer)), &layer, from};
-    own.use_causal_mask = arguments.use_causal_mask.value_or(false);
+    own.use_causal_mask = causal.contains(kind) && arguments.use_causal_mask.value_or(false);
     return {add(std::move(own))};
   }
 

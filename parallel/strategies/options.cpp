@@ -94,6 +94,8 @@ void check_reproducible(const StrategyOptions& options, const Node& node, Reader
          "the logical shards are divided equally among the replicas");
   refuse(options.gradient_dtype != CommunicatedDType::float32, "gradient_dtype",
          "each replica would round the sum of its own shards");
+  refuse(options.parameter_dtype != CommunicatedDType::float32, "parameter_dtype",
+         "a replica alone gathers and rounds nothing");
   refuse(!options.micro_batches.is_auto(), "micro_batches", "the logical shards are the micro-batches");
 }
 
@@ -149,7 +151,7 @@ Keys<StrategyOptions> StrategyOptions::keys() {
       .key("sequence_parallel", &StrategyOptions::sequence_parallel,
            "Whether the ranks that share layers (`tensor`) also divide the positions of sequences among them, in the "
            "norms, dropout and sums between the layers that they share: less memory for activations, and the same "
-           "results. The number of ranks must divide the positions.")
+           "results. Where the number of ranks does not divide the positions, the ranks work as without this key.")
       .key("shard", &StrategyOptions::shard,
            "What is sharded over the replicas: optimizer (its states), gradients (and states), parameters (and both; "
            "PyTorch's full shard): stages 1, 2 and 3 of ZeRO. Each rank needs less memory; the results are the same.")
@@ -158,8 +160,9 @@ Keys<StrategyOptions> StrategyOptions::keys() {
            "replica's gradient is rounded, sums are computed in float32 and rounded again.")
       .key("parameter_dtype", &StrategyOptions::parameter_dtype,
            "Element type in which `shard: parameters` gathers matrices and filters; bfloat16 halves the bytes. Layers "
-           "that compute in bfloat16 (`train.precision`) round them to it in any case. Vectors, such as biases and the "
-           "weights of norms, are gathered as float32.")
+           "that compute in bfloat16 (`train.precision`) round them to it in any case, except learned positions, "
+           "weights of expressions and penalties, which read float32. Vectors, such as biases and the weights of "
+           "norms, are gathered as float32.")
       .key("sync_every", &StrategyOptions::sync_every,
            "Number of steps that replicas take independently, with their own gradients, before parameters, running "
            "statistics and the optimizer's states are averaged, weighted by samples seen (local SGD): for slow "

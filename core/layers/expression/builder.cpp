@@ -2,8 +2,10 @@
 #include "core/layers/expression/builder.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/base/format.h"
+#include "core/graph/ops/dense.h"
 #include "core/graph/ops/elementwise/elementwise.h"
 #include "core/graph/ops/images/padding.h"
 #include "core/graph/ops/reshaping/shaping.h"
@@ -108,11 +110,33 @@ Operand ExpressionBuilder::of_tensor(TensorId tensor, bool has_samples, int colu
           .has_samples = has_samples};
 }
 
+Operand ExpressionBuilder::computable(const Operand& of) {
+  if (of.weight == no_tensor) return of;
+  const auto [copy, is_new] = copies_.try_emplace(of.weight, no_tensor);
+  if (is_new) {
+    ScalarGraph identity;
+    const int results[] = {identity.of_input(0)};
+    copy->second = scope_.append(std::make_shared<Elementwise>(identity.program(results), std::vector{DType::float32}),
+                                 {of.weight});
+  }
+  return of_tensor(copy->second, false, of.column);
+}
+
+Operand ExpressionBuilder::product(const Operand& x, const Operand& weight, int column) {
+  require(weight.weight != no_tensor, "expression: the second factor is not a weight");
+  return of_tensor(scope_.append(std::make_shared<Dense>(), {tensor(x), weight.weight}), true, column);
+}
+
 Operand ExpressionBuilder::name(const Expression& expression) {
   const std::string& name = expression.text;
   if (locals_ != nullptr) return locals_->at(name);
   if (const auto found = scope_.tensors.find(name); found != scope_.tensors.end()) {
-    return of_tensor(found->second.tensor, found->second.has_samples, expression.column);
+    const ExpressionTensor& of = found->second;
+    if (of.has_samples) return of_tensor(of.tensor, true, expression.column);
+    Operand weight{.kind = Operand::Kind::tensor, .column = expression.column};
+    weight.weight = of.tensor;
+    weight.shape = scope_.type_of(of.tensor).shape;
+    return weight;
   }
   if (const auto found = scope_.numbers.find(name); found != scope_.numbers.end()) {
     return number(found->second, expression.column);
@@ -130,12 +154,15 @@ Operand ExpressionBuilder::name(const Expression& expression) {
 
 Operand ExpressionBuilder::apply(ScalarFunction function, const std::vector<Operand>& operands, int column) {
   Operand made{.column = column};
-  for (const Operand& operand : operands) {
+  int steps[3] = {-1, -1, -1};
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    const Operand operand = computable(operands[i]);
     if (operand.step < 0) {
       throw ExpressionError(operand.column, format("{}() takes tensors and numbers", name_of(function)));
     }
+    steps[i] = operand.step;
     if (!operand.is_tensor()) continue;
-    if (made.kind == Operand::Kind::tensor) {
+    if (made.is_tensor()) {
       broadcast(operand, made, column);
     } else {
       made.kind = Operand::Kind::tensor;
@@ -143,19 +170,15 @@ Operand ExpressionBuilder::apply(ScalarFunction function, const std::vector<Oper
       made.has_samples = operand.has_samples;
     }
   }
-  const auto step = [&](std::size_t i) { return i < operands.size() ? operands[i].step : -1; };
-  made.step = graph_.apply(function, step(0), step(1), step(2));
+  made.step = graph_.apply(function, steps[0], steps[1], steps[2]);
   const ScalarStep& of = graph_.step(made.step);
-  if (!made.is_tensor()) {
-    if (of.function != ScalarFunction::constant) throw ExpressionError(column, "the value is not a number");
-    return number(of.value, column);
-  }
-  constexpr std::size_t most_inputs = 32;
-  if (tensors_.size() > most_inputs) throw ExpressionError(column, "the expression has too many tensors");
+  if (of.function == ScalarFunction::constant) return number(of.value, column);
+  if (!made.is_tensor()) throw ExpressionError(column, "the value is not a number");
   return made;
 }
 
-TensorId ExpressionBuilder::tensor(const Operand& operand) {
+TensorId ExpressionBuilder::tensor(const Operand& of_operand) {
+  const Operand operand = computable(of_operand);
   if (!operand.is_tensor()) throw ExpressionError(operand.column, "a tensor is needed here");
   ScalarStep step = graph_.step(operand.step);
   if (step.function == ScalarFunction::input) {
@@ -175,7 +198,13 @@ TensorId ExpressionBuilder::tensor(const Operand& operand) {
     inputs.push_back(tensors_[static_cast<std::size_t>(input)]);
     types.push_back(scope_.type_of(inputs.back()));
   }
-  if (inputs.empty()) throw ExpressionError(operand.column, "the value does not depend on a tensor");
+  constexpr std::size_t most_inputs = 32, most_steps = 400;
+  if (inputs.size() > most_inputs || program.steps.size() > most_steps) {
+    throw ExpressionError(
+        operand.column, format("a chain of elementwise functions has more than {} tensors or {} functions and numbers; "
+                               "use several layers",
+                               most_inputs, most_steps));
+  }
   const DType dtype = operand.has_samples ? scope_.dtype : DType::float32;
   auto def = std::make_shared<Elementwise>(std::move(program), std::vector{dtype});
   const Shape found = def->outputs(types)[0].shape;
@@ -232,11 +261,13 @@ Operand ExpressionBuilder::subscript(const Expression& expression) {
   }
   std::vector<std::int64_t> sizes;
   std::int64_t axis = 0;
+  bool has_ellipsis = false;
   for (const Subscript& of : expression.subscripts) {
     if (of.kind == Subscript::Kind::new_axis) {
       if (axis == 0 && x.has_samples) throw ExpressionError(of.column, "dimension 0 must stay that of the samples");
       sizes.push_back(1);
     } else if (of.kind == Subscript::Kind::ellipsis) {
+      if (std::exchange(has_ellipsis, true)) throw ExpressionError(of.column, "there may be only one ...");
       for (std::int64_t skipped = x.rank() - taken; skipped > 0; --skipped) sizes.push_back(x.shape[axis++]);
     } else {
       x = sliced(*this, x, static_cast<int>(axis), of);

@@ -38,13 +38,14 @@ struct ExpressionScope {
 struct Operand {
   enum class Kind { tensor, number, boolean, list, text, none };
   Kind kind = Kind::none;
-  int column = 0;              // of the expression that gave it
-  double number = 0;           // number, boolean
-  std::string text;            // text
-  std::vector<Operand> items;  // list
-  int step = -1;               // of a tensor or a number: in the elementwise program
-  Shape shape;                 // of a tensor
-  bool has_samples = false;    // of a tensor: whether dimension 0 is that of the samples
+  int column = 0;               // of the expression that gave it
+  double number = 0;            // number, boolean
+  std::string text;             // text
+  std::vector<Operand> items;   // list
+  TensorId weight = no_tensor;  // of a weight that nothing has been computed from yet; it has no step
+  int step = -1;                // of a tensor or a number: in the elementwise program
+  Shape shape;                  // of a tensor
+  bool has_samples = false;     // of a tensor: whether dimension 0 is that of the samples
 
   bool is_tensor() const { return kind == Kind::tensor; }
   std::int64_t rank() const { return shape.rank(); }
@@ -70,6 +71,8 @@ class ExpressionBuilder {
   Operand stored(const Operand& of);
   // A tensor with the values of `of` and another shape of as many elements.
   Operand reshaped(const Operand& of, Shape shape);
+  // x times a weight [in, out], which must be a weight itself.
+  Operand product(const Operand& x, const Operand& weight, int column);
   // The output of an op on materialized operands.
   Operand op(std::shared_ptr<const OpDef> def, const std::vector<Operand>& inputs, int column);
   // The sum (times `scale`) or the extreme over the dimensions `axes`, ascending, which have size 1 with `keep` and
@@ -83,11 +86,15 @@ class ExpressionBuilder {
   int input_of(TensorId tensor);
 
   Operand of_tensor(TensorId tensor, bool has_samples, int column);
+  // The operand itself, or for a weight the tensor with its values that all programs read: their gradients are added
+  // before they reach the weight.
+  Operand computable(const Operand& of);
 
   const ExpressionScope& scope_;
   const std::map<std::string, Operand>* locals_ = nullptr;
   ScalarGraph graph_;
   std::vector<TensorId> tensors_;         // the inputs of the elementwise program
+  std::map<TensorId, TensorId> copies_;   // of weights
   std::map<int, TensorId> materialized_;  // key: step
 };
 

@@ -7,7 +7,6 @@
 #include <span>
 
 #include "core/base/format.h"
-#include "core/graph/ops/dense.h"
 #include "core/graph/ops/elementwise/softmax.h"
 #include "core/graph/ops/images/padding.h"
 #include "core/graph/ops/reshaping/permute.h"
@@ -181,6 +180,7 @@ Operand logsumexp(const Call& call) {
 
 Operand transpose(const Call& call) {
   const Operand& x = call.tensor("x");
+  if (!x.has_samples) call.fail("a weight is not transposed; declare it with the other order of dimensions");
   std::vector<std::int64_t> order;
   if (call.of("axes").kind == Operand::Kind::none) {
     for (std::int64_t axis = x.rank(); axis-- > 0;) order.push_back(axis);
@@ -267,13 +267,37 @@ Operand concatenate(const Call& call) {
   return call.builder.reshaped(call.builder.op(std::make_shared<Concatenate>(), joined, call.column), shape);
 }
 
+// The square root with gradient 0 at 0.
+constexpr const char* root_of_sum = "where(s == 0, 0, sqrt(where(s == 0, 1, s)))";
+
+Operand norm(const Call& call) {
+  const Operand& order = call.of("ord");
+  if (order.kind != Operand::Kind::none && order.number != 2) call.fail("ord must be None or 2, the Euclidean norm");
+  const std::map<std::string, Operand> arguments = {
+      {"x", call.tensor("x")}, {"axis", call.of("axis")}, {"keepdims", call.of("keepdims")}};
+  const Operand sum = call.builder.evaluate(parse_expression("sum(x * x, axis, keepdims)"), arguments);
+  return call.builder.evaluate(parse_expression(root_of_sum), {{"s", sum}});
+}
+
+Operand normalize(const Call& call) {
+  if (call.of("order").number != 2) call.fail("order must be 2, the Euclidean norm");
+  return call.builder.evaluate(parse_expression("x * rsqrt(maximum(sum(x * x, axis, True), epsilon * epsilon))"),
+                               call.arguments);
+}
+
+Operand standard_deviation(const Call& call) {
+  const Operand variance = call.builder.evaluate(parse_expression("var(x, axis, keepdims)"), call.arguments);
+  return call.builder.evaluate(parse_expression(root_of_sum), {{"s", variance}});
+}
+
 Operand matmul(const Call& call) {
   const Operand &x = call.tensor("x1"), &y = call.tensor("x2");
   if (!x.has_samples || y.has_samples || y.rank() != 2 || x.rank() < 2) {
     call.fail("x1 must have samples and x2 must be a weight of two dimensions");
   }
+  if (y.weight == no_tensor) call.fail("x2 must be a weight itself, not a value that is computed from weights");
   if (x.shape.back() != y.shape[0]) call.fail(format("{} and {} do not fit", shape_text(x), shape_text(y)));
-  return call.builder.op(std::make_shared<Dense>(), {x, y}, call.column);
+  return call.builder.product(x, y, call.column);
 }
 
 struct Function {
@@ -295,6 +319,9 @@ constexpr Function functions[] = {
     {"squeeze", "x axis", squeeze},
     {"concatenate", "xs axis=0", concatenate},
     {"matmul", "x1 x2", matmul},
+    {"norm", "x ord=None axis=None keepdims=False", norm},
+    {"normalize", "x axis=-1 order=2 epsilon=1e-7", normalize},
+    {"std", "x axis=None keepdims=False", standard_deviation},
 };
 
 // Functions that are expressions of others.
@@ -312,7 +339,7 @@ constexpr Composite composites[] = {
     {"cosh", "x", "(exp(x) + exp(-x)) * 0.5"},
     {"clip", "x x_min x_max", "minimum(maximum(x, x_min), x_max)"},
     {"hypot", "x1 x2", "sqrt(x1 * x1 + x2 * x2)"},
-    {"logaddexp", "x1 x2", "maximum(x1, x2) + log1p(exp(-abs(x1 - x2)))"},
+    {"logaddexp", "x1 x2", "x1 + softplus(x2 - x1)"},
     {"relu", "x", "maximum(0, x)"},
     {"relu6", "x", "minimum(maximum(0, x), 6)"},
     {"leaky_relu", "x negative_slope=0.2", "maximum(0, x) + negative_slope * minimum(x, 0)"},
@@ -330,9 +357,7 @@ constexpr Composite composites[] = {
     {"hard_tanh", "x", "clip(x, -1, 1)"},
     {"log_softmax", "x axis=-1", "x - logsumexp(x, axis, True)"},
     {"var", "x axis=None keepdims=False", "mean(square(x - mean(x, axis, True)), axis, keepdims)"},
-    {"std", "x axis=None keepdims=False", "sqrt(var(x, axis, keepdims))"},
     {"l2_normalize", "x axis=-1 epsilon=1e-12", "x * rsqrt(maximum(sum(x * x, axis, True), epsilon))"},
-    {"norm", "x axis=None keepdims=False", "sqrt(sum(x * x, axis, keepdims))"},
     {"zeros_like", "x", "0"},
     {"ones_like", "x", "1"},
 };
@@ -340,14 +365,24 @@ constexpr Composite composites[] = {
 // Other names in Keras and NumPy.
 constexpr struct {
   std::string_view name, meaning;
-} aliases[] = {{"absolute", "abs"},     {"swish", "silu"},         {"hard_swish", "hard_silu"},
-               {"pow", "power"},        {"true_divide", "divide"}, {"normalize", "l2_normalize"},
-               {"amax", "max"},         {"amin", "min"},           {"reduce_sum", "sum"},
-               {"reduce_mean", "mean"}, {"reduce_max", "max"},     {"reduce_min", "min"}};
+} aliases[] = {{"absolute", "abs"},   {"swish", "silu"},         {"hard_swish", "hard_silu"},
+               {"pow", "power"},      {"true_divide", "divide"}, {"amax", "max"},
+               {"amin", "min"},       {"reduce_sum", "sum"},     {"reduce_mean", "mean"},
+               {"reduce_max", "max"}, {"reduce_min", "min"}};
 
-// The name without a module, such as "ops." or "tf.math.", and without an alias.
-std::string plain_name(std::string_view name) {
-  name.remove_prefix(name.rfind('.') == std::string_view::npos ? 0 : name.rfind('.') + 1);
+constexpr std::string_view modules[] = {"ops",     "keras.ops", "np", "numpy", "tf",
+                                        "tf.math", "tf.nn",     "K",  "torch", "jnp"};
+
+// The name of the function that an expression calls, without its module and without an alias.
+std::string function_name(const Expression& call) {
+  std::string_view name = call.text;
+  if (const std::size_t dot = name.rfind('.'); dot != std::string_view::npos) {
+    const std::string_view before = name.substr(0, dot);
+    name.remove_prefix(dot + 1);
+    if (std::find(std::begin(modules), std::end(modules), before) == std::end(modules)) {
+      throw ExpressionError(call.column, format("tensors have no methods; write {}({}, ...)", name, before));
+    }
+  }
   for (const auto& of : aliases) {
     if (of.name == name) return std::string(of.meaning);
   }
@@ -366,7 +401,7 @@ constexpr const char* operand_names[] = {"x", "x1 x2", "condition x1 x2"};
 }  // namespace
 
 Operand call_function(ExpressionBuilder& builder, const Expression& expression) {
-  const std::string name = plain_name(expression.text);
+  const std::string name = function_name(expression);
   if (const auto function = scalar_function(name)) {
     const int count = operands_of(*function);
     const Call call(builder, expression, name, operand_names[count - 1]);

@@ -41,8 +41,9 @@ class PieceEncoder {
       require_characters(text, piece);
       encoder_->encode(text.text, encoded.ids, piece.file->path);
       const bool plain = piece.file->kind == CorpusFileKind::plain;
-      if (!plain || piece.offset == 0) begin_document(first, encoded);
-      if (of_.end_token && of_.special == SpecialText::recognized) end_inside(first, encoded);
+      const bool begins = !plain || piece.offset == 0;
+      if (begins) begin_document(first, encoded);
+      if (of_.end_token && of_.special == SpecialText::recognized) end_inside(first, begins, encoded);
       if (!plain || piece.ends_document) end_document(first, encoded);
     });
     return encoded;
@@ -71,10 +72,15 @@ class PieceEncoder {
     }
   }
 
-  // Ends a document after each end token from `first` on.
-  void end_inside(std::size_t first, EncodedPiece& encoded) const {
-    for (std::size_t i = first; i < encoded.ids.size(); ++i) {
-      if (encoded.ids[i] == *of_.end_token) encoded.ends.push_back(i + 1);
+  // Ends a document after each end token from `first` on, and begins the next one. Passes over the tokens with which
+  // documents begin, since one token may have both purposes.
+  void end_inside(std::size_t first, bool begins, EncodedPiece& encoded) const {
+    const std::size_t begin = of_.begin_token ? 1 : 0;
+    for (std::size_t i = first + (begins ? begin : 0); i < encoded.ids.size(); ++i) {
+      if (encoded.ids[i] != *of_.end_token) continue;
+      encoded.ends.push_back(i + 1);
+      begin_document(i + 1, encoded);
+      i += begin;
     }
   }
 

@@ -167,12 +167,19 @@ class Steps {
       case log1p:
         return log1p_of(x);
       case floor_divide:
-        return op_.node("Floor", {op_.node("Div", {x, y})});
+        return op_.node("Round", {op_.node("Div", {op_.node("Sub", {x, mod_of(x, y)}), y})});
       case mod:
-        return op_.node("Sub", {x, op_.node("Mul", {op_.node("Floor", {op_.node("Div", {x, y})}), y})});
+        return mod_of(x, y);
       default:
         return op_.node(operator_of(of.function), b < 0 ? std::vector{x} : std::vector{x, y});
     }
+  }
+
+  // The rest of a division, with the sign of the divisor.
+  std::string mod_of(const std::string& x, const std::string& y) {
+    const std::string rest = op_.node("Mod", {x, y}, {{"fmod", 1}});
+    const std::string differs = op_.node("Less", {op_.node("Mul", {rest, y}), op_.number(0)});
+    return op_.node("Where", {differs, op_.node("Add", {rest, y}), rest});
   }
 
   // e^x - 1 cancels near 0; there it is 2 t / (1 - t) with t = tanh(x / 2).

@@ -124,6 +124,7 @@ class Walk {
   Way best_way_of(const Op& op, Slicing slicing) const {
     std::vector<Operand> operands;
     const bool by_positions = reads_positions(op), equal = requires_equal_shards(op);
+    const bool reads_tokens = is_integer(graph_.tensor(op.inputs[0]).type.dtype);
     for (TensorId input : op.inputs) {
       const Tensor& tensor = graph_.tensor(input);
       Operand operand{tensor.type, is_parameter(tensor), false, false, {}};
@@ -135,7 +136,8 @@ class Walk {
       for (int i = 0; !split && i < tensor.type.shape.rank(); ++i) {
         const bool offered = operand.is_parameter || (!is_integer(tensor.type.dtype) && may_slice(slicing, i));
         const std::int64_t size = tensor.type.shape[i];
-        const bool divides = size % ranks_.count == 0 || (operand.is_parameter && !equal && size > ranks_.count);
+        const bool may_differ = operand.is_parameter && !equal && (i == 0 || !reads_tokens);
+        const bool divides = size % ranks_.count == 0 || (may_differ && size > ranks_.count);
         if (offered && divides) operand.alternatives.push_back(i);
       }
       operands.push_back(std::move(operand));
@@ -272,7 +274,8 @@ Graph split_layers(Graph graph, const MeshRank& rank, const Strategy& strategy) 
       throw Error(ErrorKind::config, strategy.options.tensor.location,
                   format("strategy.tensor is {}, but no layer of this network can be split among {} ranks", ranks.count,
                          ranks.count),
-                  format("layers are split if {} divides their units or filters and if they do at least {} "
+                  format("layers are split if {} divides their units or filters (which tables of tokens and last "
+                         "layers do not need) and if they do at least {} "
                          "multiply-adds for each value that the ranks would exchange: use strategy.data",
                          ranks.count, least_work));
     }

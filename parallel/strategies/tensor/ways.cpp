@@ -75,7 +75,8 @@ class Search {
   }
 
   Sharing sharing_of(const SplitDimensions& inputs, const std::vector<Placement>& outputs) const {
-    bool splits_activation = false, splits_matrix = false, splits_reused = false, has_whole = false;
+    bool splits_activation = false, splits_parameter = false, splits_matrix = false, splits_reused = false;
+    bool has_whole = false;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       const Operand& operand = operands_[i];
       if (operand.is_parameter && !inputs[i]) {
@@ -84,10 +85,11 @@ class Search {
         continue;
       }
       splits_activation = splits_activation || (inputs[i] && !operand.is_parameter);
+      splits_parameter = splits_parameter || operand.is_parameter;
       splits_matrix = splits_matrix || (operand.is_parameter && operand.type.shape.rank() > 1);
       splits_reused = splits_reused || operand.is_reused;
     }
-    if (has_whole && !splits_activation) return Sharing::none;
+    if (has_whole && (splits_parameter || !splits_activation)) return Sharing::none;
     if (splits_activation && splits_reused) return Sharing::none;
     if (outputs.size() == 1 && outputs[0] == partial && !has_whole) {
       return splits_activation ? Sharing::sum : splits_matrix ? Sharing::begin_sum : Sharing::none;

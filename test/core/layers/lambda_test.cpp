@@ -45,6 +45,12 @@ TEST_CASE("the weights of a lambda are parameters of the model") {
   CHECK(graph.parameters[1].decay);
 }
 
+TEST_CASE("a weight may be one number") {
+  const BuiltModel model = build(network("{expression: x * s, weights: {s: {shape: [], initializer: ones}}}"), {4, 3});
+  CHECK(model.layers[0].parameters == 1);
+  CHECK(model.layers[0].output == Shape{4, 3});
+}
+
 TEST_CASE("a lambda combines the outputs of several layers, and elementwise functions are one op") {
   const BuiltModel model = build(
       "layers: [{dense: {name: a, units: 3}}, {dense: {name: b, from: input, units: 3}}, {lambda: {from: [a, b], "
@@ -81,6 +87,11 @@ TEST_CASE("expressions that do not fit are reported with the column and the reas
         "column 3 of the expression: dimension 0 is that of the samples, which must stay whole; write ':'");
   CHECK(problem("'x[:, 7]'") == "column 6 of the expression: 7 is not an index of a dimension of 4");
   CHECK(problem("'x[:, ::2]'") == "column 6 of the expression: the step of a slice must be 1");
+  CHECK(problem("'x[..., ...]'") == "column 8 of the expression: there may be only one ...");
+  CHECK(problem("x.sum(axis=1)") == "column 1 of the expression: tensors have no methods; write sum(x, ...)");
+  CHECK(problem("'norm(x, 1, -1)'") == "column 1 of the expression: norm(): ord must be None or 2, the Euclidean norm");
+  CHECK(problem("{expression: x @ (w * 2), weights: {w: {shape: [3, 3]}}}") ==
+        "column 3 of the expression: matmul(): x2 must be a weight itself, not a value that is computed from weights");
   CHECK(problem("1 + 2").starts_with("the expression has the value of a number"));
   CHECK(problem("'sum(x, axis=(1, 2))'") ==
         "the expression has the value (batch), which is not one row or more for each sample");

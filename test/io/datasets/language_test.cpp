@@ -186,6 +186,8 @@ TEST_CASE("text: the beginning and the end of a document are the tokens that the
   CHECK(first_ids("special_text: recognized") == bytes("bcdefgh$ij$k$"));
   const std::string begin = "begin_token: <|endoftext|>, ";
   CHECK(first_ids(begin + "end_token: none") == bytes("abcdefgh$ij<|endoftext|>k"));
+  // Each document begins with the token, also one that begins inside a file.
+  CHECK(first_ids(begin + "end_token: auto, special_text: recognized") == bytes("abcdefgh$$ij$$k$"));
   CHECK(first_ids(begin + "end_token: auto") == bytes("abcdefgh$$ij<|endoftext|>k$"));
   CHECK(contains(text_error(folder, format("path: {}, positions: 4, end_token: </s>", folder / "a"), ErrorKind::config),
                  "bytes has no special token '</s>'"));

@@ -131,6 +131,7 @@ TEST_CASE("losses with smoothed labels and ignored tokens are computed from spli
   const char* losses[] = {
       "{name: sparse_categorical_crossentropy, from_logits: true, label_smoothing: 0.1}",
       "{name: sparse_categorical_crossentropy, from_logits: true, ignore_index: 7}",
+      "{name: sparse_categorical_crossentropy, from_logits: true, z_loss: 0.01}",
   };
   for (const char* loss : losses) {
     const Case which = language_case(true, 209, loss);

@@ -9,7 +9,7 @@
 namespace trainctl::cpu {
 namespace {
 
-constexpr std::int64_t piece = 8192;   // values of a row that are added at a time
+constexpr std::int64_t piece = 8192;   // values of a row, or rows, that are added at a time
 constexpr std::int64_t columns = 128;  // of a matrix that are added at a time
 
 // x as [outer, count, inner], of which `count` is reduced.
@@ -79,17 +79,28 @@ struct ReduceKernel {
   template <ReduceKind kind, class T>
   void run(const T* x, void* y, float* pieces) const {
     if (view.inner == 1) return reduce_rows<kind>(x, y, pieces);
-    const std::int64_t blocks = divide_up(view.inner, columns);
-    const std::int64_t grain = std::max<std::int64_t>(1, element_grain / (view.count * std::min(columns, view.inner)));
-    parallel_ranges(view.outer * blocks, grain, [=, this](std::int64_t begin, std::int64_t end) {
+    const std::int64_t of_column = divide_up(view.count, piece), blocks = divide_up(view.inner, columns);
+    const std::int64_t width = std::min(columns, view.inner), rows = std::min(piece, view.count);
+    const std::int64_t grain = std::max<std::int64_t>(1, element_grain / (rows * width));
+    parallel_ranges(view.outer * of_column * blocks, grain, [=, this](std::int64_t begin, std::int64_t end) {
       float sums[columns];
       for (std::int64_t b = begin; b < end; ++b) {
-        const std::int64_t o = b / blocks, first = b % blocks * columns;
-        const std::int64_t width = std::min(columns, view.inner - first);
-        reduce_columns<kind>(x + o * view.count * view.inner, view.count, view.inner, first, width, sums);
-        for (std::int64_t c = 0; c < width; ++c) write(o * view.inner + first + c, sums[c], y);
+        const std::int64_t p = b / blocks, first = b % blocks * columns, row = p % of_column * piece;
+        const std::int64_t wide = std::min(columns, view.inner - first);
+        reduce_columns<kind>(x + (p / of_column * view.count + row) * view.inner, std::min(piece, view.count - row),
+                             view.inner, first, wide, of_column == 1 ? sums : pieces + p * view.inner + first);
+        for (std::int64_t c = 0; of_column == 1 && c < wide; ++c) write(p * view.inner + first + c, sums[c], y);
       }
     });
+    if (of_column == 1) return;
+    float sums[columns];
+    for (std::int64_t o = 0; o < view.outer; ++o) {
+      for (std::int64_t first = 0; first < view.inner; first += columns) {
+        const std::int64_t wide = std::min(columns, view.inner - first);
+        reduce_columns<kind>(pieces + o * of_column * view.inner, of_column, view.inner, first, wide, sums);
+        for (std::int64_t c = 0; c < wide; ++c) write(o * view.inner + first + c, sums[c], y);
+      }
+    }
   }
 
  private:
@@ -125,7 +136,7 @@ struct ReduceKernel {
 Lowering lower_reduce(const LowerContext& context) {
   const auto& def = context.op.as<Reduce>();
   const ReduceKernel kernel{reduced_view(context.input(0).shape, def), def.scale, def.dtype, def.accumulate};
-  const std::int64_t pieces = kernel.view.outer * divide_up(kernel.view.count, piece);
+  const std::int64_t pieces = kernel.view.outer * divide_up(kernel.view.count, piece) * kernel.view.inner;
   return with_type(context.input(0).dtype, [&](auto type) {
     using T = decltype(type);
     return own_kernel(
@@ -138,7 +149,7 @@ Lowering lower_reduce(const LowerContext& context) {
           if (reduction == ReduceKind::maximum) return kernel.run<ReduceKind::maximum>(x, y, workspace);
           kernel.run<ReduceKind::minimum>(x, y, workspace);
         },
-        kernel.view.inner == 1 && kernel.view.count > piece ? pieces * static_cast<std::int64_t>(sizeof(float)) : 0);
+        kernel.view.count > piece ? pieces * static_cast<std::int64_t>(sizeof(float)) : 0);
   });
 }
 

@@ -12,7 +12,7 @@ namespace trainctl::cpu {
 
 // e^x with infinity above the range of float32 and 0 below that of normal numbers.
 TRAINCTL_INLINE inline float exp_of(float x) {
-  const float y = exp_approx(x);
+  const float y = x > 87.0f ? exp_approx(x - 1.0f) * 2.71828183f : exp_approx(x);
   return x > 88.7f ? std::numeric_limits<float>::infinity() : x < -87.0f ? 0.0f : y;
 }
 
@@ -49,6 +49,12 @@ TRAINCTL_INLINE inline float power_of(float x, float e) {
   const float negative = whole ? (odd ? -size : size) : std::numeric_limits<float>::quiet_NaN();
   const float y = x < 0 ? negative : size;
   return e == 0 || x == 1 ? 1.0f : y;
+}
+
+// The rest of a division, with the sign of the divisor.
+TRAINCTL_INLINE inline float mod_of(float a, float b) {
+  const float rest = std::fmod(a, b);
+  return rest * b < 0 ? rest + b : rest;
 }
 
 // The value of a function; operands that it does not have are ignored.
@@ -88,8 +94,8 @@ TRAINCTL_INLINE inline float value_of(float a, float b, float c) {
   if constexpr (function == power) return power_of(a, b);
   if constexpr (function == maximum) return a != a || a >= b ? a : b;
   if constexpr (function == minimum) return a != a || a <= b ? a : b;
-  if constexpr (function == mod) return a - std::floor(a / b) * b;
-  if constexpr (function == floor_divide) return std::floor(a / b);
+  if constexpr (function == mod) return mod_of(a, b);
+  if constexpr (function == floor_divide) return std::nearbyint((a - mod_of(a, b)) / b);
   if constexpr (function == ScalarFunction::less) return truth(a < b);
   if constexpr (function == ScalarFunction::less_equal) return truth(a <= b);
   if constexpr (function == equal) return truth(a == b);

@@ -77,7 +77,10 @@ __device__ inline float softplus_of(float x) { return fmaxf(x, 0.0f) + log1pf(ex
 __device__ inline float maximum_of(float x, float y) { return x != x || x >= y ? x : y; }
 __device__ inline float minimum_of(float x, float y) { return x != x || x <= y ? x : y; }
 // With the sign of the divisor.
-__device__ inline float mod_of(float x, float y) { return x - floorf(x / y) * y; }
+__device__ inline float mod_of(float x, float y) {
+  const float rest = fmodf(x, y);
+  return rest * y < 0 ? rest + y : rest;
+}
 )";
 
 }  // namespace trainctl::cuda
