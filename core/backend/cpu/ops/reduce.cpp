@@ -9,8 +9,8 @@
 namespace trainctl::cpu {
 namespace {
 
-constexpr std::int64_t piece = 8192;   // values of a row, or rows, that are added at a time
-constexpr std::int64_t columns = 128;  // of a matrix that are added at a time
+constexpr std::int64_t of_values = 8192, of_rows = 1024;  // values of a row, or rows, that are added at a time
+constexpr std::int64_t columns = 128;                     // of a matrix that are added at a time
 
 // x as [outer, count, inner], of which `count` is reduced.
 struct ReducedView {
@@ -72,6 +72,7 @@ void reduce_columns(const T* x, std::int64_t count, std::int64_t inner, std::int
 
 struct ReduceKernel {
   ReducedView view;
+  std::int64_t piece = of_values;  // values that are added at a time
   float scale = 1;
   DType to = DType::float32;
   bool accumulate = false;
@@ -135,8 +136,10 @@ struct ReduceKernel {
 
 Lowering lower_reduce(const LowerContext& context) {
   const auto& def = context.op.as<Reduce>();
-  const ReduceKernel kernel{reduced_view(context.input(0).shape, def), def.scale, def.dtype, def.accumulate};
-  const std::int64_t pieces = kernel.view.outer * divide_up(kernel.view.count, piece) * kernel.view.inner;
+  const ReducedView view = reduced_view(context.input(0).shape, def);
+  const std::int64_t piece = view.inner == 1 ? of_values : of_rows;
+  const ReduceKernel kernel{view, piece, def.scale, def.dtype, def.accumulate};
+  const std::int64_t pieces = view.outer * divide_up(view.count, piece) * view.inner;
   return with_type(context.input(0).dtype, [&](auto type) {
     using T = decltype(type);
     return own_kernel(
@@ -149,7 +152,7 @@ Lowering lower_reduce(const LowerContext& context) {
           if (reduction == ReduceKind::maximum) return kernel.run<ReduceKind::maximum>(x, y, workspace);
           kernel.run<ReduceKind::minimum>(x, y, workspace);
         },
-        kernel.view.count > piece ? pieces * static_cast<std::int64_t>(sizeof(float)) : 0);
+        view.count > piece ? pieces * static_cast<std::int64_t>(sizeof(float)) : 0);
   });
 }
 
