@@ -50,7 +50,7 @@ struct LambdaOptions final : LayerOptions {
     }
     try {
       ExpressionBuilder builder(scope);
-      const Operand result = builder.evaluate(parse_expression(expression.value));
+      const ExpressionOperand result = builder.evaluate(parse_expression(expression.value));
       if (!result.is_tensor() || !result.has_samples || result.rank() < 2) {
         return layer.error(format("the expression has the value {}, which is not one row or more for each sample",
                                   result.is_tensor() ? shape_text(result) : "of a number"),

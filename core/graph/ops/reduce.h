@@ -20,8 +20,8 @@ struct Reduce final : OpDef {
   float scale = 1;  // of sums
   DType dtype = DType::float32;
   bool accumulate = false;  // add to the output instead of overwriting it; for sums
-  // Whether ranks may hold shards of the dimensions of a sum, so that their sums are partial. The gradient of such a sum
-  // is not supported: its placement would not follow from the placements of its inputs.
+  // Whether ranks may hold shards of the dimensions of a sum, so that their sums are partial. The gradient of such a
+  // sum is not supported: its placement would not follow from the placements of its inputs.
   bool splits = false;
 
   Reduce(ReduceKind of, int first, int last) : reduction(of), begin(first), end(last) {}

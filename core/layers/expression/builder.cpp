@@ -18,15 +18,15 @@ namespace {
 bool is_float(DType dtype) { return dtype == DType::float32 || dtype == DType::bfloat16 || dtype == DType::float16; }
 
 // Adds the dimensions of `x` to the broadcast shape `to`.
-void broadcast(const Operand& x, Operand& to, int column) {
+void broadcast(const ExpressionOperand& x, ExpressionOperand& to, int column) {
   const auto fail = [&](const std::string& why) {
     throw ExpressionError(column, format("shapes {} and {} do not fit: {}", shape_text(to), shape_text(x), why));
   };
   if (x.has_samples && to.has_samples && x.rank() != to.rank()) {
     fail("the samples, dimension 0, would not meet; add dimensions of size 1 with [:, None]");
   }
-  const Operand &longer = x.rank() > to.rank() ? x : to, &shorter = x.rank() > to.rank() ? to : x;
-  Operand joined = longer;
+  const ExpressionOperand &longer = x.rank() > to.rank() ? x : to, &shorter = x.rank() > to.rank() ? to : x;
+  ExpressionOperand joined = longer;
   joined.has_samples = x.has_samples || to.has_samples;
   const std::int64_t ahead = longer.rank() - shorter.rank();
   if (shorter.has_samples && ahead > 0) fail("the samples, dimension 0, would not be the first dimension");
@@ -43,7 +43,7 @@ void broadcast(const Operand& x, Operand& to, int column) {
 
 }  // namespace
 
-std::string shape_text(const Operand& operand) {
+std::string shape_text(const ExpressionOperand& operand) {
   std::string text;
   for (std::int64_t d = 0; d < operand.rank(); ++d) {
     text +=
@@ -52,29 +52,29 @@ std::string shape_text(const Operand& operand) {
   return "(" + text + ")";
 }
 
-Operand ExpressionBuilder::number(double value, int column) {
-  Operand made{.kind = Operand::Kind::number, .column = column, .number = value};
+ExpressionOperand ExpressionBuilder::number(double value, int column) {
+  ExpressionOperand made{.kind = ExpressionOperand::Kind::number, .column = column, .number = value};
   made.step = graph_.of_constant(value);
   return made;
 }
 
-Operand ExpressionBuilder::evaluate(const Expression& expression) {
-  Operand made{.column = expression.column};
+ExpressionOperand ExpressionBuilder::evaluate(const Expression& expression) {
+  ExpressionOperand made{.column = expression.column};
   switch (expression.kind) {
     case Expression::Kind::number:
       return number(expression.number, expression.column);
     case Expression::Kind::boolean:
       made = number(expression.number, expression.column);
-      made.kind = Operand::Kind::boolean;
+      made.kind = ExpressionOperand::Kind::boolean;
       return made;
     case Expression::Kind::none:
       return made;
     case Expression::Kind::text:
-      made.kind = Operand::Kind::text;
+      made.kind = ExpressionOperand::Kind::text;
       made.text = expression.text;
       return made;
     case Expression::Kind::list:
-      made.kind = Operand::Kind::list;
+      made.kind = ExpressionOperand::Kind::list;
       for (const Expression& item : expression.operands) made.items.push_back(evaluate(item));
       return made;
     case Expression::Kind::name:
@@ -89,9 +89,10 @@ Operand ExpressionBuilder::evaluate(const Expression& expression) {
   return made;
 }
 
-Operand ExpressionBuilder::evaluate(const Expression& expression, const std::map<std::string, Operand>& locals) {
+ExpressionOperand ExpressionBuilder::evaluate(const Expression& expression,
+                                              const std::map<std::string, ExpressionOperand>& locals) {
   const auto* const outer = std::exchange(locals_, &locals);
-  Operand made = evaluate(expression);
+  ExpressionOperand made = evaluate(expression);
   locals_ = outer;
   return made;
 }
@@ -102,15 +103,15 @@ int ExpressionBuilder::input_of(TensorId tensor) {
   return graph_.of_input(static_cast<int>(index));
 }
 
-Operand ExpressionBuilder::of_tensor(TensorId tensor, bool has_samples, int column) {
-  return {.kind = Operand::Kind::tensor,
+ExpressionOperand ExpressionBuilder::of_tensor(TensorId tensor, bool has_samples, int column) {
+  return {.kind = ExpressionOperand::Kind::tensor,
           .column = column,
           .step = input_of(tensor),
           .shape = scope_.type_of(tensor).shape,
           .has_samples = has_samples};
 }
 
-Operand ExpressionBuilder::computable(const Operand& of) {
+ExpressionOperand ExpressionBuilder::computable(const ExpressionOperand& of) {
   if (of.weight == no_tensor) return of;
   const auto [copy, is_new] = copies_.try_emplace(of.weight, no_tensor);
   if (is_new) {
@@ -122,18 +123,18 @@ Operand ExpressionBuilder::computable(const Operand& of) {
   return of_tensor(copy->second, false, of.column);
 }
 
-Operand ExpressionBuilder::product(const Operand& x, const Operand& weight, int column) {
+ExpressionOperand ExpressionBuilder::product(const ExpressionOperand& x, const ExpressionOperand& weight, int column) {
   require(weight.weight != no_tensor, "expression: the second factor is not a weight");
   return of_tensor(scope_.append(std::make_shared<Dense>(), {tensor(x), weight.weight}), true, column);
 }
 
-Operand ExpressionBuilder::name(const Expression& expression) {
+ExpressionOperand ExpressionBuilder::name(const Expression& expression) {
   const std::string& name = expression.text;
   if (locals_ != nullptr) return locals_->at(name);
   if (const auto found = scope_.tensors.find(name); found != scope_.tensors.end()) {
     const ExpressionTensor& of = found->second;
     if (of.has_samples) return of_tensor(of.tensor, true, expression.column);
-    Operand weight{.kind = Operand::Kind::tensor, .column = expression.column};
+    ExpressionOperand weight{.kind = ExpressionOperand::Kind::tensor, .column = expression.column};
     weight.weight = of.tensor;
     weight.shape = scope_.type_of(of.tensor).shape;
     return weight;
@@ -152,11 +153,12 @@ Operand ExpressionBuilder::name(const Expression& expression) {
                         format("'{}' is unknown{}; the names are: {}", name, suggestion(name, known), all));
 }
 
-Operand ExpressionBuilder::apply(ScalarFunction function, const std::vector<Operand>& operands, int column) {
-  Operand made{.column = column};
+ExpressionOperand ExpressionBuilder::apply(ScalarFunction function, const std::vector<ExpressionOperand>& operands,
+                                           int column) {
+  ExpressionOperand made{.column = column};
   int steps[3] = {-1, -1, -1};
   for (std::size_t i = 0; i < operands.size(); ++i) {
-    const Operand operand = computable(operands[i]);
+    const ExpressionOperand operand = computable(operands[i]);
     if (operand.step < 0) {
       throw ExpressionError(operand.column, format("{}() takes tensors and numbers", name_of(function)));
     }
@@ -165,7 +167,7 @@ Operand ExpressionBuilder::apply(ScalarFunction function, const std::vector<Oper
     if (made.is_tensor()) {
       broadcast(operand, made, column);
     } else {
-      made.kind = Operand::Kind::tensor;
+      made.kind = ExpressionOperand::Kind::tensor;
       made.shape = operand.shape;
       made.has_samples = operand.has_samples;
     }
@@ -177,8 +179,8 @@ Operand ExpressionBuilder::apply(ScalarFunction function, const std::vector<Oper
   return made;
 }
 
-TensorId ExpressionBuilder::tensor(const Operand& of_operand) {
-  const Operand operand = computable(of_operand);
+TensorId ExpressionBuilder::tensor(const ExpressionOperand& of_operand) {
+  const ExpressionOperand operand = computable(of_operand);
   if (!operand.is_tensor()) throw ExpressionError(operand.column, "a tensor is needed here");
   ScalarStep step = graph_.step(operand.step);
   if (step.function == ScalarFunction::input) {
@@ -216,26 +218,29 @@ TensorId ExpressionBuilder::tensor(const Operand& of_operand) {
   return materialized_[operand.step] = scope_.append(std::move(def), std::move(inputs));
 }
 
-Operand ExpressionBuilder::op(std::shared_ptr<const OpDef> def, const std::vector<Operand>& inputs, int column) {
+ExpressionOperand ExpressionBuilder::op(std::shared_ptr<const OpDef> def, const std::vector<ExpressionOperand>& inputs,
+                                        int column) {
   std::vector<TensorId> tensors;
   bool has_samples = false;
-  for (const Operand& input : inputs) {
+  for (const ExpressionOperand& input : inputs) {
     tensors.push_back(tensor(input));
     has_samples = has_samples || input.has_samples;
   }
   return of_tensor(scope_.append(std::move(def), std::move(tensors)), has_samples, column);
 }
 
-Operand ExpressionBuilder::stored(const Operand& of) { return of_tensor(tensor(of), of.has_samples, of.column); }
+ExpressionOperand ExpressionBuilder::stored(const ExpressionOperand& of) {
+  return of_tensor(tensor(of), of.has_samples, of.column);
+}
 
-Operand ExpressionBuilder::reshaped(const Operand& of, Shape shape) {
+ExpressionOperand ExpressionBuilder::reshaped(const ExpressionOperand& of, Shape shape) {
   if (of.shape == shape) return of;
   return op(std::make_shared<Reshape>(std::move(shape)), {of}, of.column);
 }
 
-Operand ExpressionBuilder::reduced(const Operand& x, ReduceKind kind, const std::vector<int>& axes, bool keep,
-                                   double scale, int column) {
-  Operand result = x;
+ExpressionOperand ExpressionBuilder::reduced(const ExpressionOperand& x, ReduceKind kind, const std::vector<int>& axes,
+                                             bool keep, double scale, int column) {
+  ExpressionOperand result = x;
   for (std::size_t last = axes.size(); last > 0;) {
     std::size_t first = last - 1;
     while (first > 0 && axes[first - 1] + 1 == axes[first]) --first;
@@ -249,8 +254,8 @@ Operand ExpressionBuilder::reduced(const Operand& x, ReduceKind kind, const std:
   return result;
 }
 
-Operand ExpressionBuilder::subscript(const Expression& expression) {
-  Operand x = evaluate(expression.operands[0]);
+ExpressionOperand ExpressionBuilder::subscript(const Expression& expression) {
+  ExpressionOperand x = evaluate(expression.operands[0]);
   if (!x.is_tensor()) throw ExpressionError(expression.column, "only a tensor has subscripts");
   std::int64_t taken = 0;
   for (const Subscript& of : expression.subscripts) {

@@ -35,17 +35,17 @@ struct ExpressionScope {
 };
 
 // A value in an expression. A tensor is a value of the builder's elementwise program until an op needs it.
-struct Operand {
+struct ExpressionOperand {
   enum class Kind { tensor, number, boolean, list, text, none };
   Kind kind = Kind::none;
-  int column = 0;               // of the expression that gave it
-  double number = 0;            // number, boolean
-  std::string text;             // text
-  std::vector<Operand> items;   // list
-  TensorId weight = no_tensor;  // of a weight that nothing has been computed from yet; it has no step
-  int step = -1;                // of a tensor or a number: in the elementwise program
-  Shape shape;                  // of a tensor
-  bool has_samples = false;     // of a tensor: whether dimension 0 is that of the samples
+  int column = 0;                        // of the expression that gave it
+  double number = 0;                     // number, boolean
+  std::string text;                      // text
+  std::vector<ExpressionOperand> items;  // list
+  TensorId weight = no_tensor;           // of a weight that nothing has been computed from yet; it has no step
+  int step = -1;                         // of a tensor or a number: in the elementwise program
+  Shape shape;                           // of a tensor
+  bool has_samples = false;              // of a tensor: whether dimension 0 is that of the samples
 
   bool is_tensor() const { return kind == Kind::tensor; }
   std::int64_t rank() const { return shape.rank(); }
@@ -57,41 +57,42 @@ class ExpressionBuilder {
   explicit ExpressionBuilder(const ExpressionScope& scope) : scope_(scope) {}
 
   // Throws ExpressionError for unknown names and functions, and for shapes that do not fit.
-  Operand evaluate(const Expression& expression);
+  ExpressionOperand evaluate(const Expression& expression);
   // Returns the tensor of an operand: in the scope's dtype if it has samples, otherwise in float32.
-  TensorId tensor(const Operand& operand);
+  TensorId tensor(const ExpressionOperand& operand);
 
   // Evaluates an expression with names of its own.
-  Operand evaluate(const Expression& expression, const std::map<std::string, Operand>& locals);
+  ExpressionOperand evaluate(const Expression& expression, const std::map<std::string, ExpressionOperand>& locals);
 
   // For the functions of expressions (core/layers/expression/functions.h). Shapes have the dimension of samples.
-  Operand apply(ScalarFunction function, const std::vector<Operand>& operands, int column);
-  Operand number(double value, int column);
+  ExpressionOperand apply(ScalarFunction function, const std::vector<ExpressionOperand>& operands, int column);
+  ExpressionOperand number(double value, int column);
   // The same tensor, as an input of what follows, so that it is computed once.
-  Operand stored(const Operand& of);
+  ExpressionOperand stored(const ExpressionOperand& of);
   // A tensor with the values of `of` and another shape of as many elements.
-  Operand reshaped(const Operand& of, Shape shape);
+  ExpressionOperand reshaped(const ExpressionOperand& of, Shape shape);
   // x times a weight [in, out], which must be a weight itself.
-  Operand product(const Operand& x, const Operand& weight, int column);
+  ExpressionOperand product(const ExpressionOperand& x, const ExpressionOperand& weight, int column);
   // The output of an op on materialized operands.
-  Operand op(std::shared_ptr<const OpDef> def, const std::vector<Operand>& inputs, int column);
+  ExpressionOperand op(std::shared_ptr<const OpDef> def, const std::vector<ExpressionOperand>& inputs, int column);
   // The sum (times `scale`) or the extreme over the dimensions `axes`, ascending, which have size 1 with `keep` and
   // otherwise are left out.
-  Operand reduced(const Operand& x, ReduceKind kind, const std::vector<int>& axes, bool keep, double scale, int column);
+  ExpressionOperand reduced(const ExpressionOperand& x, ReduceKind kind, const std::vector<int>& axes, bool keep,
+                            double scale, int column);
   const ExpressionScope& scope() const { return scope_; }
 
  private:
-  Operand name(const Expression& expression);
-  Operand subscript(const Expression& expression);
+  ExpressionOperand name(const Expression& expression);
+  ExpressionOperand subscript(const Expression& expression);
   int input_of(TensorId tensor);
 
-  Operand of_tensor(TensorId tensor, bool has_samples, int column);
+  ExpressionOperand of_tensor(TensorId tensor, bool has_samples, int column);
   // The operand itself, or for a weight the tensor with its values that all programs read: their gradients are added
   // before they reach the weight.
-  Operand computable(const Operand& of);
+  ExpressionOperand computable(const ExpressionOperand& of);
 
   const ExpressionScope& scope_;
-  const std::map<std::string, Operand>* locals_ = nullptr;
+  const std::map<std::string, ExpressionOperand>* locals_ = nullptr;
   ScalarGraph graph_;
   std::vector<TensorId> tensors_;         // the inputs of the elementwise program
   std::map<TensorId, TensorId> copies_;   // of weights
@@ -99,6 +100,6 @@ class ExpressionBuilder {
 };
 
 // Text such as "(batch, 28, 3)" for messages.
-std::string shape_text(const Operand& operand);
+std::string shape_text(const ExpressionOperand& operand);
 
 }  // namespace trainctl

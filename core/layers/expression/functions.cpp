@@ -24,34 +24,34 @@ class Call {
   ExpressionBuilder& builder;
   int column;
   std::string function;
-  std::map<std::string, Operand> arguments;  // of all parameters
+  std::map<std::string, ExpressionOperand> arguments;  // of all parameters
 
   [[noreturn]] void fail(const std::string& message) const {
     throw ExpressionError(column, format("{}(): {}", function, message));
   }
-  const Operand& of(const std::string& name) const { return arguments.at(name); }
-  const Operand& tensor(const std::string& name) const {
+  const ExpressionOperand& of(const std::string& name) const { return arguments.at(name); }
+  const ExpressionOperand& tensor(const std::string& name) const {
     if (!of(name).is_tensor()) fail(format("{} must be a tensor", name));
     return of(name);
   }
   bool flag(const std::string& name) const {
-    const Operand& value = of(name);
-    if (value.kind != Operand::Kind::boolean && value.kind != Operand::Kind::number) {
+    const ExpressionOperand& value = of(name);
+    if (value.kind != ExpressionOperand::Kind::boolean && value.kind != ExpressionOperand::Kind::number) {
       fail(format("{} must be True or False", name));
     }
     return value.number != 0;
   }
-  std::int64_t whole(const Operand& value, const std::string& name) const {
-    const bool is_whole = value.kind == Operand::Kind::number && std::floor(value.number) == value.number &&
+  std::int64_t whole(const ExpressionOperand& value, const std::string& name) const {
+    const bool is_whole = value.kind == ExpressionOperand::Kind::number && std::floor(value.number) == value.number &&
                           std::abs(value.number) < 1e15;
     if (!is_whole) fail(format("{} must be a whole number, or a list of them", name));
     return static_cast<std::int64_t>(value.number);
   }
   std::vector<std::int64_t> whole_numbers(const std::string& name) const {
-    const Operand& value = of(name);
-    if (value.kind != Operand::Kind::list) return {whole(value, name)};
+    const ExpressionOperand& value = of(name);
+    if (value.kind != ExpressionOperand::Kind::list) return {whole(value, name)};
     std::vector<std::int64_t> numbers;
-    for (const Operand& item : value.items) numbers.push_back(whole(item, name));
+    for (const ExpressionOperand& item : value.items) numbers.push_back(whole(item, name));
     return numbers;
   }
   // A dimension of a tensor with `rank` dimensions, counted from 0.
@@ -60,14 +60,14 @@ class Call {
     return static_cast<int>(number < 0 ? number + rank : number);
   }
   // The dimensions of x that `axis` names, ascending.
-  std::vector<int> axes(const Operand& x) const;
+  std::vector<int> axes(const ExpressionOperand& x) const;
   // The single dimension that `axis` names, other than that of the samples.
-  int axis(const Operand& x, const char* name = "axis") const {
+  int axis(const ExpressionOperand& x, const char* name = "axis") const {
     const auto numbers = whole_numbers(name);
     if (numbers.size() != 1) fail(format("{} must be one number", name));
     return not_samples(x, axis_below(x.rank(), numbers[0]));
   }
-  int not_samples(const Operand& x, int axis) const {
+  int not_samples(const ExpressionOperand& x, int axis) const {
     if (axis == 0 && x.has_samples) fail("axis 0 is that of the samples, which do not depend on each other");
     return axis;
   }
@@ -115,9 +115,9 @@ Call::Call(ExpressionBuilder& to, const Expression& call, const std::string& nam
   }
 }
 
-std::vector<int> Call::axes(const Operand& x) const {
+std::vector<int> Call::axes(const ExpressionOperand& x) const {
   std::vector<int> found;
-  if (of("axis").kind == Operand::Kind::none) {
+  if (of("axis").kind == ExpressionOperand::Kind::none) {
     if (x.has_samples && !builder.scope().reduces_samples) {
       fail("axis is missing; without it, all samples would be one value, but samples do not depend on each other");
     }
@@ -130,8 +130,8 @@ std::vector<int> Call::axes(const Operand& x) const {
   return found;
 }
 
-Operand reduce(const Call& call, ReduceKind kind, bool mean) {
-  const Operand& x = call.tensor("x");
+ExpressionOperand reduce(const Call& call, ReduceKind kind, bool mean) {
+  const ExpressionOperand& x = call.tensor("x");
   const std::vector<int> axes = call.axes(x);
   double count = 1;
   for (const int axis : axes) count *= static_cast<double>(x.shape[axis]);
@@ -140,22 +140,23 @@ Operand reduce(const Call& call, ReduceKind kind, bool mean) {
 
 // e^(x - the largest value along the axis), the sum of these, and the largest value.
 struct Exponentials {
-  Operand values, sum, largest;
+  ExpressionOperand values, sum, largest;
 };
-Exponentials exponentials(const Call& call, const Operand& x, const std::vector<int>& axes) {
+Exponentials exponentials(const Call& call, const ExpressionOperand& x, const std::vector<int>& axes) {
   ExpressionBuilder& builder = call.builder;
-  const auto apply = [&](ScalarFunction function, const std::vector<Operand>& of) {
+  const auto apply = [&](ScalarFunction function, const std::vector<ExpressionOperand>& of) {
     return builder.apply(function, of, call.column);
   };
-  const Operand from = builder.stored(x);
-  const Operand largest =
+  const ExpressionOperand from = builder.stored(x);
+  const ExpressionOperand largest =
       apply(ScalarFunction::stop_gradient, {builder.reduced(from, ReduceKind::maximum, axes, true, 1, call.column)});
-  const Operand values = builder.stored(apply(ScalarFunction::exp, {apply(ScalarFunction::subtract, {from, largest})}));
+  const ExpressionOperand values =
+      builder.stored(apply(ScalarFunction::exp, {apply(ScalarFunction::subtract, {from, largest})}));
   return {values, builder.reduced(values, ReduceKind::sum, axes, true, 1, call.column), largest};
 }
 
-Operand softmax(const Call& call) {
-  const Operand& x = call.tensor("x");
+ExpressionOperand softmax(const Call& call) {
+  const ExpressionOperand& x = call.tensor("x");
   const std::vector<int> axes = call.axes(x);
   if (axes == std::vector{static_cast<int>(x.rank()) - 1}) {
     return call.builder.op(std::make_shared<Softmax>(), {x}, call.column);
@@ -164,12 +165,12 @@ Operand softmax(const Call& call) {
   return call.builder.apply(ScalarFunction::divide, {of.values, of.sum}, call.column);
 }
 
-Operand logsumexp(const Call& call) {
-  const Operand& x = call.tensor("x");
+ExpressionOperand logsumexp(const Call& call) {
+  const ExpressionOperand& x = call.tensor("x");
   const std::vector<int> axes = call.axes(x);
   const Exponentials of = exponentials(call, x, axes);
-  const Operand sum = call.builder.apply(ScalarFunction::log, {of.sum}, call.column);
-  const Operand whole = call.builder.apply(ScalarFunction::add, {sum, of.largest}, call.column);
+  const ExpressionOperand sum = call.builder.apply(ScalarFunction::log, {of.sum}, call.column);
+  const ExpressionOperand whole = call.builder.apply(ScalarFunction::add, {sum, of.largest}, call.column);
   if (call.flag("keepdims")) return whole;
   std::vector<std::int64_t> sizes;
   for (int axis = 0; axis < static_cast<int>(x.rank()); ++axis) {
@@ -178,11 +179,11 @@ Operand logsumexp(const Call& call) {
   return call.builder.reshaped(whole, Shape(std::move(sizes)));
 }
 
-Operand transpose(const Call& call) {
-  const Operand& x = call.tensor("x");
+ExpressionOperand transpose(const Call& call) {
+  const ExpressionOperand& x = call.tensor("x");
   if (!x.has_samples) call.fail("a weight is not transposed; declare it with the other order of dimensions");
   std::vector<std::int64_t> order;
-  if (call.of("axes").kind == Operand::Kind::none) {
+  if (call.of("axes").kind == ExpressionOperand::Kind::none) {
     for (std::int64_t axis = x.rank(); axis-- > 0;) order.push_back(axis);
   } else {
     for (const std::int64_t axis : call.whole_numbers("axes")) order.push_back(call.axis_below(x.rank(), axis));
@@ -197,8 +198,8 @@ Operand transpose(const Call& call) {
   return call.builder.op(std::make_shared<Permute>(std::move(order)), {x}, call.column);
 }
 
-Operand reshape(const Call& call) {
-  const Operand& x = call.tensor("x");
+ExpressionOperand reshape(const Call& call) {
+  const ExpressionOperand& x = call.tensor("x");
   std::vector<std::int64_t> sizes = call.whole_numbers("newshape");
   if (x.has_samples) {
     if (sizes.empty() || sizes[0] != -1) call.fail("newshape must begin with -1, the number of samples");
@@ -218,16 +219,16 @@ Operand reshape(const Call& call) {
   return call.builder.reshaped(x, shape);
 }
 
-Operand expand_dims(const Call& call) {
-  const Operand& x = call.tensor("x");
+ExpressionOperand expand_dims(const Call& call) {
+  const ExpressionOperand& x = call.tensor("x");
   const int axis = call.axis_below(x.rank() + 1, call.whole(call.of("axis"), "axis"));
   std::vector<std::int64_t> sizes = x.shape.sizes();
   sizes.insert(sizes.begin() + call.not_samples(x, axis), 1);
   return call.builder.reshaped(x, Shape(std::move(sizes)));
 }
 
-Operand squeeze(const Call& call) {
-  const Operand& x = call.tensor("x");
+ExpressionOperand squeeze(const Call& call) {
+  const ExpressionOperand& x = call.tensor("x");
   const int axis = call.axis(x);
   if (x.shape[axis] != 1) call.fail(format("dimension {} of {} is not 1", axis, shape_text(x)));
   std::vector<std::int64_t> sizes = x.shape.sizes();
@@ -236,7 +237,7 @@ Operand squeeze(const Call& call) {
 }
 
 // The sizes of x before, along and after an axis, with the samples as the first dimension.
-Shape around(const Operand& x, int axis) {
+Shape around(const ExpressionOperand& x, int axis) {
   Shape shape{x.shape[0], 1, x.shape[axis], 1};
   for (int k = 1; k < axis; ++k) shape[1] *= x.shape[k];
   for (int k = axis + 1; k < static_cast<int>(x.rank()); ++k) shape[3] *= x.shape[k];
@@ -244,16 +245,16 @@ Shape around(const Operand& x, int axis) {
 }
 
 // The op joins tensors along the last dimension only. Therefore the axis and those after it become one dimension.
-Operand concatenate(const Call& call) {
-  const Operand& list = call.of("xs");
-  if (list.kind != Operand::Kind::list || list.items.empty()) call.fail("xs must be a list of tensors");
-  const Operand& first = list.items[0];
+ExpressionOperand concatenate(const Call& call) {
+  const ExpressionOperand& list = call.of("xs");
+  if (list.kind != ExpressionOperand::Kind::list || list.items.empty()) call.fail("xs must be a list of tensors");
+  const ExpressionOperand& first = list.items[0];
   if (!first.is_tensor()) call.fail("xs must be a list of tensors");
   const int axis = call.axis(first);
-  std::vector<Operand> joined;
+  std::vector<ExpressionOperand> joined;
   Shape shape = first.shape;
   shape[axis] = 0;
-  for (const Operand& x : list.items) {
+  for (const ExpressionOperand& x : list.items) {
     bool fits = x.is_tensor() && x.rank() == first.rank() && x.has_samples;
     for (int k = 0; fits && k < static_cast<int>(x.rank()); ++k) fits = k == axis || x.shape[k] == first.shape[k];
     if (!fits) {
@@ -270,28 +271,29 @@ Operand concatenate(const Call& call) {
 // The square root with gradient 0 at 0.
 constexpr const char* root_of_sum = "where(s == 0, 0, sqrt(where(s == 0, 1, s)))";
 
-Operand norm(const Call& call) {
-  const Operand& order = call.of("ord");
-  if (order.kind != Operand::Kind::none && order.number != 2) call.fail("ord must be None or 2, the Euclidean norm");
-  const std::map<std::string, Operand> arguments = {
+ExpressionOperand norm(const Call& call) {
+  const ExpressionOperand& order = call.of("ord");
+  if (order.kind != ExpressionOperand::Kind::none && order.number != 2)
+    call.fail("ord must be None or 2, the Euclidean norm");
+  const std::map<std::string, ExpressionOperand> arguments = {
       {"x", call.tensor("x")}, {"axis", call.of("axis")}, {"keepdims", call.of("keepdims")}};
-  const Operand sum = call.builder.evaluate(parse_expression("sum(x * x, axis, keepdims)"), arguments);
+  const ExpressionOperand sum = call.builder.evaluate(parse_expression("sum(x * x, axis, keepdims)"), arguments);
   return call.builder.evaluate(parse_expression(root_of_sum), {{"s", sum}});
 }
 
-Operand normalize(const Call& call) {
+ExpressionOperand normalize(const Call& call) {
   if (call.of("order").number != 2) call.fail("order must be 2, the Euclidean norm");
   return call.builder.evaluate(parse_expression("x * rsqrt(maximum(sum(x * x, axis, True), epsilon * epsilon))"),
                                call.arguments);
 }
 
-Operand standard_deviation(const Call& call) {
-  const Operand variance = call.builder.evaluate(parse_expression("var(x, axis, keepdims)"), call.arguments);
+ExpressionOperand standard_deviation(const Call& call) {
+  const ExpressionOperand variance = call.builder.evaluate(parse_expression("var(x, axis, keepdims)"), call.arguments);
   return call.builder.evaluate(parse_expression(root_of_sum), {{"s", variance}});
 }
 
-Operand matmul(const Call& call) {
-  const Operand &x = call.tensor("x1"), &y = call.tensor("x2");
+ExpressionOperand matmul(const Call& call) {
+  const ExpressionOperand &x = call.tensor("x1"), &y = call.tensor("x2");
   if (!x.has_samples || y.has_samples || y.rank() != 2 || x.rank() < 2) {
     call.fail("x1 must have samples and x2 must be a weight of two dimensions");
   }
@@ -303,7 +305,7 @@ Operand matmul(const Call& call) {
 struct Function {
   const char* name;
   const char* parameters;  // with their defaults
-  Operand (*build)(const Call& call);
+  ExpressionOperand (*build)(const Call& call);
 };
 
 constexpr Function functions[] = {
@@ -400,12 +402,12 @@ constexpr const char* operand_names[] = {"x", "x1 x2", "condition x1 x2"};
 
 }  // namespace
 
-Operand call_function(ExpressionBuilder& builder, const Expression& expression) {
+ExpressionOperand call_function(ExpressionBuilder& builder, const Expression& expression) {
   const std::string name = function_name(expression);
   if (const auto function = scalar_function(name)) {
     const int count = operands_of(*function);
     const Call call(builder, expression, name, operand_names[count - 1]);
-    std::vector<Operand> operands;
+    std::vector<ExpressionOperand> operands;
     for (const Parameter& of : parameters_of(operand_names[count - 1])) operands.push_back(call.of(of.name));
     return builder.apply(*function, operands, expression.column);
   }
@@ -435,7 +437,7 @@ std::vector<std::string> expression_functions() {
   return names;
 }
 
-Operand sliced(ExpressionBuilder& builder, const Operand& x, int axis, const Subscript& subscript) {
+ExpressionOperand sliced(ExpressionBuilder& builder, const ExpressionOperand& x, int axis, const Subscript& subscript) {
   const bool is_whole =
       subscript.kind == Subscript::Kind::slice && !subscript.begin && !subscript.end && !subscript.step;
   if (is_whole) return x;
@@ -460,7 +462,7 @@ Operand sliced(ExpressionBuilder& builder, const Operand& x, int axis, const Sub
     if (begin == 0 && end == size) return x;
   }
   if (!x.has_samples) throw ExpressionError(subscript.column, "a weight has no slices; declare it smaller");
-  const Operand image = builder.reshaped(x, around(x, axis));
+  const ExpressionOperand image = builder.reshaped(x, around(x, axis));
   const Borders others{{0, begin}, {0, size - end}};
   Shape shape = x.shape;
   shape[axis] = end - begin;

@@ -10,10 +10,10 @@ namespace trainctl {
 
 // Evaluates the arguments of a call, and the function. Throws ExpressionError if the function is unknown or if its
 // arguments do not fit.
-Operand call_function(ExpressionBuilder& builder, const Expression& call);
+ExpressionOperand call_function(ExpressionBuilder& builder, const Expression& call);
 
 // The elements of x along a dimension that a subscript names, which stays with size 1 for a single element.
-Operand sliced(ExpressionBuilder& builder, const Operand& x, int axis, const Subscript& subscript);
+ExpressionOperand sliced(ExpressionBuilder& builder, const ExpressionOperand& x, int axis, const Subscript& subscript);
 
 // The names of all functions, sorted.
 std::vector<std::string> expression_functions();
