@@ -24,7 +24,7 @@ constexpr const char* before = R"(
 extern "C" {
 float fabsf(float), expf(float), expm1f(float), logf(float), log1pf(float), sqrtf(float), sinf(float), cosf(float);
 float tanf(float), atanf(float), tanhf(float), erff(float), floorf(float), ceilf(float), rintf(float);
-float powf(float, float), fmaxf(float, float);
+float powf(float, float), fmaxf(float, float), fmodf(float, float);
 }
 struct Index3 { unsigned x, y, z; };
 static Index3 threadIdx, blockIdx, blockDim, gridDim;

@@ -61,6 +61,7 @@ double value_of(const OnnxNode& node, const std::vector<double>& x) {
   if (type == "Sub") return x[0] - x[1];
   if (type == "Mul") return x[0] * x[1];
   if (type == "Div") return x[0] / x[1];
+  if (type == "Mod") return std::fmod(x[0], x[1]);  // its attribute fmod is 1
   if (type == "Pow") return std::pow(x[0], x[1]);
   if (type == "Max") return std::max(x[0], x[1]);
   if (type == "Min") return std::min(x[0], x[1]);
