@@ -106,7 +106,7 @@ if(TARGET trainctl_cuda)  # these tests ask the installed cuDNN what it supports
   add_dependencies(test-cudnn described_driver)
   # These tests compile kernels with the installed NVRTC, without a GPU.
   trainctl_test(nvrtc unit trainctl_core_backend)
-  set(nvrtc_sources broadcast.cpp nvrtc.cpp nvrtc_library.cpp source.cpp)
+  set(nvrtc_sources nvrtc.cpp nvrtc_library.cpp source.cpp)
   list(TRANSFORM nvrtc_sources PREPEND ${PROJECT_SOURCE_DIR}/core/backend/cuda/runtime_compiled/)
   target_sources(test-nvrtc PRIVATE ${nvrtc_sources})
   target_include_directories(test-nvrtc PRIVATE ${CUDAToolkit_INCLUDE_DIRS})

@@ -26,7 +26,8 @@ double swish_of(double x, double beta) { return x / (1 + std::exp(-beta * x)); }
 
 double tolerance(DType dtype) { return dtype == DType::float32 ? 2e-6 : dtype == DType::float16 ? 1e-3 : 8e-3; }
 
-// x and beta, both of this shape, on the device `shift` elements behind the beginning of their memory, and the results.
+// The kernel of an expression of x and beta, which both have this shape. On the device, x, beta and the results begin
+// `shift` elements after the beginning of their allocations.
 struct Bound {
   Backend& backend;
   Value x, beta;

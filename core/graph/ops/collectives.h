@@ -109,7 +109,7 @@ struct AllGatherColumns final : Collective {
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
   OutputPlacements placements(const PlacementQuery& query) const override;
   // The largest number of columns of a rank. As many are exchanged for each rank.
-  std::int64_t largest_width() const { return (columns + shard.count - 1) / shard.count; }
+  std::int64_t largest_width() const { return divide_up(columns, shard.count); }
   // Space for the tensors of all ranks, which arrive one after the other.
   std::int64_t workspace_bytes(std::span<const TensorType> inputs) const override;
   void differentiate(const Op& op, Differentiator& differentiator) const override;

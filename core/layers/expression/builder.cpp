@@ -139,14 +139,10 @@ ExpressionOperand ExpressionBuilder::name(const Expression& expression) {
     weight.shape = scope_.type_of(of.tensor).shape;
     return weight;
   }
-  if (const auto found = scope_.numbers.find(name); found != scope_.numbers.end()) {
-    return number(found->second, expression.column);
-  }
   if (name == "pi" || name.ends_with(".pi")) return number(3.14159265358979323846, expression.column);
   if (name == "e") return number(2.71828182845904523536, expression.column);
   std::vector<std::string> known;
   for (const auto& [of, value] : scope_.tensors) known.push_back(of);
-  for (const auto& [of, value] : scope_.numbers) known.push_back(of);
   std::string all;
   for (const std::string& of : known) all += (all.empty() ? "" : ", ") + of;
   throw ExpressionError(expression.column,

@@ -24,14 +24,10 @@ struct ExpressionTensor {
 // What an expression is expanded for.
 struct ExpressionScope {
   std::map<std::string, ExpressionTensor> tensors;  // by name
-  std::map<std::string, double> numbers;            // by name
   DType dtype = DType::float32;                     // of the results
   // Appends an op with one output, and returns the output.
   std::function<TensorId(std::shared_ptr<const OpDef>, std::vector<TensorId>)> append;
   std::function<TensorType(TensorId)> type_of;
-  // Whether sums and means without `axis` are over the values of a sample, as in losses and metrics; otherwise such a
-  // sum is refused.
-  bool reduces_samples = false;
 };
 
 // A value in an expression. A tensor is a value of the builder's elementwise program until an op needs it.
@@ -79,7 +75,6 @@ class ExpressionBuilder {
   // otherwise are left out.
   ExpressionOperand reduced(const ExpressionOperand& x, ReduceKind kind, const std::vector<int>& axes, bool keep,
                             double scale, int column);
-  const ExpressionScope& scope() const { return scope_; }
 
  private:
   ExpressionOperand name(const Expression& expression);

@@ -39,7 +39,27 @@ struct PlacementCase {
   bool compares = true;  // false: varying outputs count a rank's samples, which are half of all
 };
 
-std::vector<PlacementCase> placement_cases(DType dtype);
+using Types = std::vector<TensorType>;
+using Cases = std::vector<PlacementCase>;
+
+inline constexpr DType floats = DType::float32;
+
+// Returns a PlacementCase::make that returns the same op for all shapes.
+inline auto always(std::shared_ptr<const OpDef> def) {
+  return [def = std::move(def)](const Types&) { return def; };
+}
+template <class Def, class... T>
+auto always_a(T... arguments) {
+  return always(std::make_shared<Def>(arguments...));
+}
+
+// test/core/backend/placement_image_cases.cpp
+void add_convolutions(Cases& cases, DType dtype);
+void add_pooling(Cases& cases, DType dtype);
+void add_normalisation(Cases& cases, DType dtype);
+void add_synchronized_normalisation(Cases& cases, DType dtype);
+
+Cases placement_cases(DType dtype);
 
 // Computes the op; an op without a kernel is computed by its decomposition or its definition.
 std::vector<Value> compute(Backend& backend, KernelChoices& choices, const std::shared_ptr<const OpDef>& def,

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "core/backend/cuda/runtime_compiled/broadcast.h"
 #include "core/expression/elementwise_program.h"
+#include "core/graph/ops/elementwise/broadcast.h"
 
 namespace trainctl::cuda {
 

@@ -8,6 +8,7 @@
 
 #include "core/backend/cpu/kernels.h"
 #include "core/backend/cpu/simd/scalar_functions.h"
+#include "core/graph/ops/elementwise/broadcast.h"
 
 namespace trainctl::cpu {
 namespace {
@@ -29,49 +30,18 @@ struct RowView {
   std::vector<InputRows> inputs;
 };
 
-// The steps in elements from one index to the next of each dimension of `to`; 0 where the input is repeated.
-std::vector<std::int64_t> broadcast_strides(const Shape& x, const Shape& to) {
-  std::vector<std::int64_t> strides(static_cast<std::size_t>(to.rank()), 0);
-  std::int64_t stride = 1;
-  for (std::int64_t i = 0; i < x.rank(); ++i) {
-    const std::int64_t size = x[x.rank() - 1 - i], axis = to.rank() - 1 - i;
-    if (size != 1) strides[static_cast<std::size_t>(axis)] = stride;
-    stride *= size;
-  }
-  return strides;
-}
-
 RowView row_view(const std::vector<TensorType>& inputs, const Shape& to) {
-  std::vector<std::vector<std::int64_t>> strides;
-  for (const TensorType& x : inputs) strides.push_back(broadcast_strides(x.shape, to));
-  std::vector<std::int64_t> sizes = to.sizes();
-  if (sizes.empty()) {
-    sizes = {1};
-    for (auto& of : strides) of = {0};
-  }
-  for (std::size_t d = sizes.size() - 1; d-- > 0;) {
-    const bool merges = std::all_of(strides.begin(), strides.end(),
-                                    [&](const auto& of) { return of[d] == of[d + 1] * sizes[d + 1] || sizes[d] == 1; });
-    const bool empty = sizes[d + 1] == 1;
-    if (!merges && !empty) continue;
-    sizes[d + 1] *= sizes[d];
-    for (auto& of : strides) {
-      if (empty) of[d + 1] = of[d];
-      of.erase(of.begin() + static_cast<std::ptrdiff_t>(d));
-    }
-    sizes.erase(sizes.begin() + static_cast<std::ptrdiff_t>(d));
-  }
+  BroadcastView broadcast = broadcast_view(inputs, to);
   RowView view;
-  view.length = sizes.back();
-  sizes.pop_back();
-  for (const std::int64_t size : sizes) view.rows *= size;
-  view.sizes = std::move(sizes);
+  view.length = broadcast.sizes.back();
+  view.rows = broadcast.count() / view.length;
+  view.sizes = std::move(broadcast.sizes);
+  view.sizes.pop_back();
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    InputRows& made = view.inputs.emplace_back();
-    made.dtype = inputs[i].dtype;
-    made.step = strides[i].back();
-    strides[i].pop_back();
-    made.strides = std::move(strides[i]);
+    std::vector<std::int64_t>& strides = broadcast.strides[i];
+    const std::int64_t step = strides.back();
+    strides.pop_back();
+    view.inputs.push_back({inputs[i].dtype, step, std::move(strides)});
   }
   return view;
 }

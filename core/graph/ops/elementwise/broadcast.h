@@ -1,4 +1,4 @@
-// Broadcast inputs as steps in memory, for kernels that have these numbers as constants.
+// Broadcast inputs as steps in memory, for the kernels of all devices.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 #include "core/graph/tensor_type.h"
 
-namespace trainctl::cuda {
+namespace trainctl {
 
 // A shape with few dimensions, whose elements are in row-major order, and the inputs that are broadcast to it: the
 // element at (i0, i1, ...) of the shape is element i0 * strides[0] + i1 * strides[1] + ... of an input. A stride is 0
@@ -25,4 +25,4 @@ struct BroadcastView {
 // broadcastable to the shape as in NumPy.
 BroadcastView broadcast_view(std::span<const TensorType> inputs, const Shape& to);
 
-}  // namespace trainctl::cuda
+}  // namespace trainctl

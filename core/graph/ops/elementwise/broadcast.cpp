@@ -1,13 +1,13 @@
 // Merges the dimensions of broadcast inputs.
-#include "core/backend/cuda/runtime_compiled/broadcast.h"
+#include "core/graph/ops/elementwise/broadcast.h"
 
 #include <algorithm>
 
-namespace trainctl::cuda {
+namespace trainctl {
 namespace {
 
 // The strides of an input for all dimensions of `to`.
-std::vector<std::int64_t> strides_of(const Shape& x, const Shape& to) {
+std::vector<std::int64_t> broadcast_strides(const Shape& x, const Shape& to) {
   std::vector<std::int64_t> strides(static_cast<std::size_t>(to.rank()), 0);
   std::int64_t stride = 1;
   for (std::int64_t i = 0; i < x.rank(); ++i) {
@@ -32,7 +32,7 @@ bool BroadcastView::is_flat() const {
 
 BroadcastView broadcast_view(std::span<const TensorType> inputs, const Shape& to) {
   std::vector<std::vector<std::int64_t>> strides;
-  for (const TensorType& x : inputs) strides.push_back(strides_of(x.shape, to));
+  for (const TensorType& x : inputs) strides.push_back(broadcast_strides(x.shape, to));
   BroadcastView view;
   view.strides.resize(inputs.size());
   for (std::int64_t axis = 0; axis < to.rank(); ++axis) {
@@ -56,4 +56,4 @@ BroadcastView broadcast_view(std::span<const TensorType> inputs, const Shape& to
   return view;
 }
 
-}  // namespace trainctl::cuda
+}  // namespace trainctl
