@@ -38,6 +38,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 43> foreign_
     {"globalavgpool2d", "global_average_pooling2d"},
     {"adaptiveavgpool2d", "global_average_pooling2d"},
     {"adaptivemaxpool2d", "global_max_pooling2d"},
+    {"convtranspose1d", "conv1d_transpose"},
     {"convtranspose2d", "conv2d_transpose"},
     {"upsample", "upsampling2d"},
     {"dropout2d", "spatial_dropout"},

@@ -179,6 +179,24 @@ def blocks():
     return keras.Model([source, target], L.Dense(2, name="out")(y), name="blocks")
 
 
+def steps():
+    """Layers that change the lengths of sequences."""
+    return keras.Sequential([
+        L.Input((9, 4)),
+        L.ZeroPadding1D((1, 3), name="pad"),
+        L.Conv1DTranspose(6, 4, strides=3, padding="same", activation="tanh", name="longer"),
+        L.Cropping1D((2, 4)),
+        L.UpSampling1D(3),
+        L.Conv1DTranspose(5, 3, dilation_rate=2, use_bias=False, name="dilated"),
+        L.ZeroPadding1D(2),
+        L.Conv1DTranspose(3, 2, strides=3, name="gaps"),
+        L.Cropping1D(),
+        L.UpSampling1D(),
+        L.Flatten(),
+        L.Dense(6, name="out"),
+    ], name="steps")
+
+
 def mobilenet():
     """The first blocks of MobileNetV3-Small: hard swish and squeeze-and-excitation by scalar operations."""
     whole = keras.applications.MobileNetV3Small(weights=None, input_shape=(32, 32, 3), alpha=0.25, classes=4)
@@ -235,3 +253,4 @@ save(masked, "masked.keras", [rng.integers(0, 5, (4, 7)).astype(np.int32)])
 save(mobilenet, "mobilenet.keras", [normal(2, 32, 32, 3) * 60 + 120])
 save(attention, "attention.keras", [rng.integers(0, 5, (4, 7)).astype(np.int32)])
 save(blocks, "blocks.keras", [normal(3, 5, 8), normal(3, 7, 6)])
+save(steps, "steps.keras", [normal(3, 9, 4)])

@@ -1,4 +1,5 @@
-// conv2d_transpose: kernel (height, width, filters, in), bias (filters).
+// conv2d_transpose: kernel (height, width, filters, in), bias (filters). conv1d_transpose: kernel (length, filters,
+// in), bias (filters); computed over images one pixel high.
 #include <algorithm>
 
 #include "core/base/format.h"
@@ -12,37 +13,62 @@
 namespace trainctl {
 namespace {
 
-struct Conv2dTransposeOptions final : LinearLayer {
+struct TransposedConvolution : LinearLayer {
   std::int64_t filters = 0;
-  Size2d kernel_size{0, 0};
-  Size2d strides{1, 1};
   PaddingMode padding = PaddingMode::valid;
-  Size2d dilation_rate{1, 1};
 
-  // Returns the height or the width of the output, by Keras' rule.
-  std::int64_t enlarged(std::int64_t input, std::size_t axis) const {
-    const std::int64_t size = checked_multiply(input, strides[axis]);
+ protected:
+  // Returns the height (axis 0) or the width (axis 1) of the output, by Keras' rule.
+  std::int64_t enlarged(std::int64_t input, const Window& window, std::size_t axis) const {
+    const std::int64_t size = checked_multiply(input, window.strides[axis]);
     if (padding == PaddingMode::same) return size;
-    const std::int64_t span = checked_add(checked_multiply(dilation_rate[axis], kernel_size[axis] - 1), 1);
-    return checked_add(size, std::max<std::int64_t>(span - strides[axis], 0));
+    const std::int64_t span = checked_add(checked_multiply(window.dilation[axis], window.size[axis] - 1), 1);
+    return checked_add(size, std::max<std::int64_t>(span - window.strides[axis], 0));
   }
 
-  // Computes the input gradient of a convolution with this window that maps the output's shape to the input's shape.
+  // Computes the input gradient of a convolution with this window that maps the output's shape to the input's shape
+  // `x` (height, width, channels). Returns the images before the activation, or no_tensor after reporting an error.
+  TensorId enlarge(Layer& layer, const Feature& input, TensorId images, const Shape& x, Window window,
+                   const Shape& kernel_shape) const {
+    const Shape y{enlarged(x[0], window, 0), enlarged(x[1], window, 1), filters};
+    std::optional<std::string> wrong;
+    if (const std::int64_t longest = std::max(y[0], y[1]); longest > max_pixels) {
+      wrong = format("output {} is more than {} pixels", longest, max_pixels);
+    } else {
+      wrong = resolve_padding(window, padding, {y[0], y[1]}, "kernel");
+    }
+    if (wrong) return layer.error(*wrong, input).tensor;
+    const auto transposed = std::make_shared<Conv2dGradInput>(window, 1, layer.batch_of(y));
+    const TensorId result = layer.op(transposed, {images, kernel(layer, kernel_shape)})[0];
+    return use_bias ? layer.op(std::make_shared<AddBias>(), {result, bias(layer, filters)})[0] : result;
+  }
+};
+
+struct Conv2dTransposeOptions final : TransposedConvolution {
+  Size2d kernel_size{0, 0};
+  Size2d strides{1, 1};
+  Size2d dilation_rate{1, 1};
+
   Feature expand(Layer& layer, const std::vector<Feature>& inputs) const override {
     if (!is_image(layer, inputs[0])) return {};
-    const Shape x = layer.shape(inputs[0]), y{enlarged(x[0], 0), enlarged(x[1], 1), filters};
-    Window window{kernel_size, strides, dilation_rate, {}, {}};
-    if (const std::int64_t longest = std::max(y[0], y[1]); longest > max_pixels) {
-      return layer.error(format("output {} is more than {} pixels", longest, max_pixels), inputs[0]);
-    }
-    if (const auto wrong = resolve_padding(window, padding, {y[0], y[1]}, "kernel")) {
-      return layer.error(*wrong, inputs[0]);
-    }
-    const auto transposed = std::make_shared<Conv2dGradInput>(window, 1, layer.batch_of(y));
-    TensorId result =
-        layer.op(transposed, {inputs[0].tensor, kernel(layer, {kernel_size[0], kernel_size[1], filters, x[2]})})[0];
-    if (use_bias) result = layer.op(std::make_shared<AddBias>(), {result, bias(layer, filters)})[0];
-    return layer.output(layer.activate(result, activation));
+    const Shape x = layer.shape(inputs[0]);
+    const TensorId y = enlarge(layer, inputs[0], inputs[0].tensor, x, {kernel_size, strides, dilation_rate, {}, {}},
+                               {kernel_size[0], kernel_size[1], filters, x[2]});
+    return y == no_tensor ? Feature{} : layer.output(layer.activate(y, activation));
+  }
+};
+
+struct Conv1dTransposeOptions final : TransposedConvolution {
+  std::int64_t kernel_size = 0;
+  std::int64_t strides = 1;
+  std::int64_t dilation_rate = 1;
+
+  Feature expand(Layer& layer, const std::vector<Feature>& inputs) const override {
+    if (!is_sequence(layer, inputs[0])) return {};
+    const Shape x = layer.shape(inputs[0]).with_front(1);
+    const Window window{{1, kernel_size}, {1, strides}, {1, dilation_rate}, {}, {}};
+    const TensorId y = enlarge(layer, inputs[0], as_images(layer, inputs[0]), x, window, {kernel_size, filters, x[2]});
+    return y == no_tensor ? Feature{} : layer.output(as_sequences(layer, layer.activate(y, activation)));
   }
 };
 
@@ -62,6 +88,21 @@ Section conv2d_transpose() {
                "same: the output is strides times as large as the input; valid: it also has the pixels that the kernel "
                "reaches beyond that size.")
           .key("dilation_rate", &O::dilation_rate, "Distance between the kernel's elements in pixels.", at_least(1)));
+}
+
+Section conv1d_transpose() {
+  using O = Conv1dTransposeOptions;
+  return linear_keys(
+      layer_keys<O>("conv1d_transpose",
+                    "A transposed convolution, which lengthens sequences (steps, channels): each step adds its "
+                    "multiple of the kernel to the output.")
+          .required("filters", &O::filters, "Number of output channels.", between(1, max_channels))
+          .required("kernel_size", &O::kernel_size, "Length of the kernel in steps.", at_least(1))
+          .key("strides", &O::strides, "Steps in the output from one step of the input to the next.", at_least(1))
+          .key("padding", &O::padding,
+               "same: the output is strides times as long as the input; valid: it also has the steps that the kernel "
+               "reaches beyond that length.")
+          .key("dilation_rate", &O::dilation_rate, "Distance between the kernel's elements in steps.", at_least(1)));
 }
 
 }  // namespace trainctl

@@ -2,6 +2,7 @@
 // over sequences, enlarging and cropping, with values computed by hand or by Keras' formulas.
 #include "core/base/format.h"
 #include "core/graph/ops/images/conv2d.h"
+#include "core/graph/ops/images/padding.h"
 #include "test/catch.h"
 #include "test/core/layers/build.h"
 
@@ -139,6 +140,33 @@ TEST_CASE("pooling over sequences is pooling over images one pixel high") {
   CHECK(output("global_average_pooling1d", {9, 4}) == Shape{4});
 }
 
+TEST_CASE("upsampling1d repeats steps, zero_padding1d and cropping1d change both ends") {
+  CHECK(output("upsampling1d", {7, 3}) == Shape{14, 3});
+  CHECK(output("upsampling1d: 5", {7, 3}) == Shape{35, 3});
+  CHECK(output("zero_padding1d", {7, 3}) == Shape{9, 3});
+  CHECK(output("zero_padding1d: [0, 4]", {7, 3}) == Shape{11, 3});
+  CHECK(output("cropping1d", {7, 3}) == Shape{5, 3});
+  CHECK(output("cropping1d: 3", {7, 3}) == Shape{1, 3});
+  CHECK(ops("upsampling1d: 3", {7, 4}) == Lines{"reshape 2x1x7x4", "upsample2d nearest 1x3", "reshape 2x21x4"});
+  const BuiltModel padded = build(network("zero_padding1d: {padding: [2, 4]}"), {7, 3});
+  CHECK(padded.graph.ops[1].as<Pad2d>().borders.before == std::array<std::int64_t, 2>{0, 2});
+  CHECK(padded.graph.ops[1].as<Pad2d>().borders.after == std::array<std::int64_t, 2>{0, 4});
+  const BuiltModel cropped = build(network("cropping1d: {cropping: [2, 4]}"), {7, 3});
+  CHECK(cropped.graph.ops[1].as<Crop2d>().borders.before == std::array<std::int64_t, 2>{0, 2});
+  CHECK(cropped.graph.ops[1].as<Crop2d>().borders.after == std::array<std::int64_t, 2>{0, 4});
+}
+
+TEST_CASE("conv1d_transpose has the kernel (length, filters, in) and Keras' output lengths") {
+  const std::string layer = "conv1d_transpose: {name: t, filters: 8, kernel_size: 4, activation: relu, ";
+  CHECK(parameters_of(layer + "strides: 2}", {6, 12}) == Lines{"t/kernel 4x8x12", "t/bias 8"});
+  CHECK(output(layer + "strides: 3, padding: same}", {6, 12}) == Shape{18, 8});
+  CHECK(output(layer + "strides: 3}", {6, 12}) == Shape{19, 8});
+  CHECK(output(layer + "dilation_rate: 2}", {6, 12}) == Shape{12, 8});
+  CHECK(ops(layer + "strides: 2, padding: same}", {6, 12}) == Lines{"reshape 2x1x6x12",
+                                                                    "conv2d_grad_input 1x4 strides=1x2 padding=0,1,0,1",
+                                                                    "add_bias", "activation relu", "reshape 2x12x8"});
+}
+
 TEST_CASE("global_max_pooling2d records its winners in training only") {
   CHECK(output("global_max_pooling2d", {30, 20, 4}) == Shape{4});
   CHECK(ops("global_max_pooling2d", {30, 20, 4}) == Lines{"global_max_pool2d training"});
@@ -169,7 +197,8 @@ TEST_CASE("an input or option that does not fit these layers leads to one error"
           at(layer.substr(0, layer.find(':')), "input 8x3 is not an image (height, width, channels)"));
   }
   for (const std::string layer : {"conv1d: {filters: 2, kernel_size: 3}", "max_pooling1d", "average_pooling1d",
-                                  "global_max_pooling1d", "global_average_pooling1d"}) {
+                                  "global_max_pooling1d", "global_average_pooling1d", "upsampling1d", "zero_padding1d",
+                                  "cropping1d", "conv1d_transpose: {filters: 2, kernel_size: 3}"}) {
     CHECK(error(layer, {8, 8, 3}) ==
           at(layer.substr(0, layer.find(':')), "input 8x8x3 is not a sequence (steps, channels)"));
   }
@@ -187,6 +216,11 @@ TEST_CASE("an input or option that does not fit these layers leads to one error"
         at("cropping2d", "cropping 3 and 5 removes all of the 8 rows"));
   CHECK(error("cropping2d: {cropping: [1, 9]}", {8, 9, 3}) ==
         at("cropping2d", "cropping 9 and 9 removes all of the 9 columns"));
+  CHECK(error("cropping1d: [3, 5]", {8, 3}) == at("cropping1d", "cropping 3 and 5 removes all of the 8 steps"));
+  CHECK(error("upsampling1d: 4000000", {8, 3}) ==
+        at("upsampling1d", "input 8 enlarged by 4000000 is more than 16777216 steps"));
+  CHECK(error("conv1d_transpose: {filters: 1, kernel_size: 1, strides: 4000000}", {8, 3}) ==
+        at("conv1d_transpose", "output 32000000 is more than 16777216 pixels"));
   CHECK(error("upsampling2d: {size: [1, 4000000]}", {8, 9, 3}) ==
         at("upsampling2d", "input 9 enlarged by 4000000 is more than 16777216 pixels"));
   CHECK(error("conv2d_transpose: {filters: 1, kernel_size: 1, strides: [4000000, 1]}", {8, 9, 3}) ==
@@ -214,7 +248,10 @@ TEST_CASE("sizes of these layers that overflow are errors of the layer") {
          {"conv1d: {filters: 2, kernel_size: HUGE, padding: causal}",
           "conv1d: {filters: 2, kernel_size: 3, padding: causal, dilation_rate: HUGE}",
           "conv1d: {filters: 2, kernel_size: 3, strides: HUGE}", "conv1d: {filters: HUGE, kernel_size: 3}",
-          "max_pooling1d: {pool_size: HUGE, padding: same}", "average_pooling1d: {strides: HUGE}"}) {
+          "max_pooling1d: {pool_size: HUGE, padding: same}", "average_pooling1d: {strides: HUGE}", "upsampling1d: HUGE",
+          "cropping1d: HUGE", "conv1d_transpose: {filters: 2, kernel_size: HUGE}",
+          "conv1d_transpose: {filters: 2, kernel_size: 2, strides: HUGE}",
+          "conv1d_transpose: {filters: HUGE, kernel_size: 3}"}) {
       CAPTURE(pattern, size);
       const std::string found = error(text(pattern), {8, 4});
       CHECK((found.empty() || found.starts_with("m.yaml:")));

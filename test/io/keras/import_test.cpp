@@ -35,9 +35,9 @@ std::string errors_of(const std::string& path) {
 }  // namespace
 
 TEST_CASE("imported networks have Keras' outputs") {
-  for (const char* file :
-       {"cnn.keras", "functional.keras", "sequence.keras", "legacy.h5", "scaled.keras", "slashes.h5",
-        "stochastic.keras", "directions.keras", "mobilenet.keras", "masked.keras", "attention.keras", "blocks.keras"}) {
+  for (const char* file : {"cnn.keras", "functional.keras", "sequence.keras", "legacy.h5", "scaled.keras", "slashes.h5",
+                           "stochastic.keras", "directions.keras", "mobilenet.keras", "masked.keras", "attention.keras",
+                           "blocks.keras", "steps.keras"}) {
     CAPTURE(file);
     CHECK(difference(file) < 1e-4);
   }
@@ -62,6 +62,11 @@ TEST_CASE("an imported config sets what differs from the defaults, and names lay
   const ImportedNetwork stochastic = import_keras(keras_golden + "stochastic.keras", "s.safetensors");
   check_contains(stochastic.config, "- {dropout: {rate: 0.3, noise_shape: [1, 1, -1]}}");
   check_contains(stochastic.config, "rate: 0.2, noise_shape: [1, 1, 1]}}");
+  const ImportedNetwork steps = import_keras(keras_golden + "steps.keras", "s.safetensors");
+  for (const char* line : {"- {zero_padding1d: [1, 3]}\n", "- {zero_padding1d: 2}\n", "- {cropping1d: [2, 4]}\n",
+                           "- cropping1d\n", "- {upsampling1d: 3}\n", "- upsampling1d\n"}) {
+    check_contains(steps.config, line);
+  }
   const ImportedNetwork sequence = import_keras(keras_golden + "sequence.keras", "s.safetensors");
   check_contains(sequence.config, "loss: sparse_categorical_crossentropy");
   check_contains(sequence.config, "optimizer: {name: adam, learning_rate: 0.003, epsilon_hat: true}");
