@@ -3,7 +3,7 @@
 #include <map>
 
 #include "core/base/format.h"
-#include "core/layers/expression/builder.h"
+#include "core/layers/expression/layer_expression.h"
 #include "core/layers/initializers.h"
 #include "core/layers/regularizers.h"
 #include "core/layers/table.h"
@@ -35,12 +35,7 @@ struct LambdaOptions final : LayerOptions {
   std::vector<Reference> references() const override { return from.items; }
 
   Feature expand(Layer& layer, const std::vector<Feature>& features) const override {
-    ExpressionScope scope;
-    scope.dtype = layer.compute();
-    scope.append = [&](std::shared_ptr<const OpDef> def, std::vector<TensorId> of) {
-      return layer.op(std::move(def), std::move(of))[0];
-    };
-    scope.type_of = [&](TensorId tensor) { return layer.type(layer.output(tensor)); };
+    ExpressionScope scope = scope_of(layer);
     for (std::size_t i = 0; i < features.size(); ++i) scope.tensors[inputs.items[i]] = {features[i].tensor, true};
     for (const auto& [name, weight] : weights) {
       const Shape shape(weight.shape);

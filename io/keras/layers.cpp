@@ -191,8 +191,15 @@ using Special = void (*)(LayerReader& reader, Translation& result);
 void relu(LayerReader& reader, Translation& result) {
   const Json &limit = reader.take("max_value"), &threshold = reader.take("threshold");
   const double slope = reader.number("negative_slope", 0);
-  if (!threshold.is_null() && threshold != 0) reader.no_counterpart("threshold", threshold);
-  if (!limit.is_null() && (limit != 6 || slope != 0)) reader.no_counterpart("max_value", limit);
+  const bool is_shifted = !threshold.is_null() && threshold != 0;
+  if (is_shifted || (!limit.is_null() && (limit != 6 || slope != 0))) {
+    TranslatedLayer layer{"relu", map_node()};
+    if (!limit.is_null()) append(layer.options, "max_value", plain_node(limit));
+    append(layer.options, "negative_slope", plain_node(slope));
+    if (is_shifted) append(layer.options, "threshold", plain_node(threshold));
+    result.layers = {std::move(layer)};
+    return;
+  }
   result.layers = {!limit.is_null() ? activation_layer("relu6")
                    : slope != 0     ? activation_layer("leaky_relu", "negative_slope", slope)
                                     : activation_layer("relu")};
@@ -353,6 +360,7 @@ constexpr Row rows[] = {
      "equation activation bias_axes kernel_initializer bias_initializer kernel_regularizer bias_regularizer",
      einsum_dense},
     {"Dot", "dot", "axes normalize"},
+    {"UnitNormalization", "unit_normalization", ""},
     {"BatchNormalization", "batch_normalization",
      "momentum epsilon center scale synchronized beta_initializer gamma_initializer"},
     {"LayerNormalization", "layer_normalization", "epsilon center scale beta_initializer gamma_initializer"},

@@ -60,6 +60,7 @@ constexpr std::string_view weightless[] = {
     "LeakyReLU",
     "ELU",
     "Softmax",
+    "UnitNormalization",
     "Dropout",
     "GaussianNoise",
     "SpatialDropout1D",

@@ -197,6 +197,16 @@ def steps():
     ], name="steps")
 
 
+def limits():
+    """ReLU with all of its options, and vectors of length 1."""
+    x = keras.Input((4, 6))
+    rows = [L.ReLU(max_value=0.6, name="limited"), L.ReLU(threshold=0.4, name="shifted"),
+            L.ReLU(max_value=0.9, negative_slope=0.2, threshold=0.3, name="all"), L.ReLU(max_value=6, name="six"),
+            L.ReLU(negative_slope=0.2, name="leaky"), L.UnitNormalization(name="unit")]
+    y = L.Dense(5, name="mixed")(L.Concatenate()([row(x) for row in rows]))
+    return keras.Model(x, L.Flatten()(y), name="limits")
+
+
 def mobilenet():
     """The first blocks of MobileNetV3-Small: hard swish and squeeze-and-excitation by scalar operations."""
     whole = keras.applications.MobileNetV3Small(weights=None, input_shape=(32, 32, 3), alpha=0.25, classes=4)
@@ -254,3 +264,4 @@ save(mobilenet, "mobilenet.keras", [normal(2, 32, 32, 3) * 60 + 120])
 save(attention, "attention.keras", [rng.integers(0, 5, (4, 7)).astype(np.int32)])
 save(blocks, "blocks.keras", [normal(3, 5, 8), normal(3, 7, 6)])
 save(steps, "steps.keras", [normal(3, 9, 4)])
+save(limits, "limits.keras", [normal(3, 4, 6)])

@@ -37,7 +37,7 @@ std::string errors_of(const std::string& path) {
 TEST_CASE("imported networks have Keras' outputs") {
   for (const char* file : {"cnn.keras", "functional.keras", "sequence.keras", "legacy.h5", "scaled.keras", "slashes.h5",
                            "stochastic.keras", "directions.keras", "mobilenet.keras", "masked.keras", "attention.keras",
-                           "blocks.keras", "steps.keras"}) {
+                           "blocks.keras", "steps.keras", "limits.keras"}) {
     CAPTURE(file);
     CHECK(difference(file) < 1e-4);
   }
