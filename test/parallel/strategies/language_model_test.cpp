@@ -4,6 +4,7 @@
 
 #include "core/base/format.h"
 #include "parallel/strategies/communication_check/communications.h"
+#include "parallel/strategies/recompute/blocks.h"
 #include "test/catch.h"
 #include "test/parallel/strategies/mesh_training.h"
 
@@ -192,6 +193,11 @@ TEST_CASE("recomputed layers gather positions once more, and keep only those of 
   };
   const Program kept = program_with(Recompute::none), again = program_with(Recompute::blocks);
   CHECK(gatherings(again) == gatherings(kept));
+  // A block saves all its activations, since what it gathers is not kept for it.
+  for (const RecomputableBlock& block : recomputable_blocks(kept)) {
+    CAPTURE(block.name);
+    if (block.name.starts_with("h/")) CHECK(block.saved == block.inside);
+  }
   // Of what the forward pass gathers, the backward pass reads nothing.
   std::set<TensorId> gathered;
   for (const Op& op : again.segment(again.find(Phase::forward)).ops) {
