@@ -23,8 +23,8 @@ constexpr StrategyEntry strategies[] = {
     {cut_stage, schedule_stage},        // pipeline
     {synchronize_statistics, nullptr},  // batch normalization over the data axis
     {nullptr, read_shared_parameters},  // of sequence parallelism
-    {nullptr, gather_again},            // activations of sequence parallelism
     {nullptr, recompute_activations},
+    {nullptr, gather_again},      // activations of sequence parallelism
     {nullptr, reduce_gradients},  // data parallelism
     {nullptr, share_update},      // sharding
     {nullptr, add_in_tree},       // reproducible mode

@@ -294,8 +294,8 @@ TEST_CASE("impossible plans are refused with possible ones") {
 TEST_CASE("all machines that come with trainctl can be planned for") {
   const Folder folder;
   const std::string config = folder.write("config.yaml", uneven_data + skip_model + sections);
-  for (const char* machine :
-       {"h100-node", "h200-node", "a100-node", "pcie-workstation", "cpu-host", "p100-cluster", "p100-winograd"}) {
+  for (const char* machine : {"h100-node", "h100-hbm2e-node", "h200-node", "a100-node", "pcie-workstation", "cpu-host",
+                              "p100-cluster", "p100-winograd"}) {
     CHECK(plan(folder, config, {"--ranks", "2", "--machine", machine}).at("step_seconds") > 0);
   }
 }

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "parallel/strategies/tensor/gather_again.h"
+
 namespace trainctl {
 namespace {
 
@@ -181,6 +183,8 @@ class BlockFinder {
     block.saved = block.inside;
     for (TensorId id : read) {
       const bool in_slot = tensor(id).role == Role::activation || tensor(id).role == Role::input;
+      const int made_by = maker_[index(id)];
+      if (made_by >= 0 && gathers_positions(ops_[index(made_by)])) continue;  // not kept, but gathered again
       if (in_slot && reads_[index(id)].backward.empty()) block.saved -= bytes_of(id);
     }
     return block;

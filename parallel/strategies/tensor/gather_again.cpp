@@ -31,8 +31,7 @@ class GatherAgain {
  private:
   void find_in(const Segment& segment) {
     for (const Op& op : segment.ops) {
-      const auto* gather = op.get_if<AllGatherColumns>();
-      if (gather != nullptr && gather->use == GatheredUse::summands) {
+      if (gathers_positions(op)) {
         gathering_of_[op.outputs[0]] = gatherings_.size();
         gatherings_.push_back({op});
       } else if (op.def->output_is_input()) {
@@ -78,6 +77,11 @@ class GatherAgain {
 };
 
 }  // namespace
+
+bool gathers_positions(const Op& op) {
+  const auto* gather = op.get_if<AllGatherColumns>();
+  return gather != nullptr && gather->use == GatheredUse::summands;
+}
 
 Program gather_again(Program program, const MeshRank& rank, const Strategy& strategy) {
   if (rank.size(MeshAxis::tensor) == 1 || !strategy.options.sequence_parallel) return program;

@@ -1,8 +1,10 @@
 // Tests that ranks that split the vocabulary, the layers and the positions of transformers learn what one rank learns.
+#include <algorithm>
 #include <set>
 
 #include "core/base/format.h"
 #include "parallel/strategies/communication_check/communications.h"
+#include "parallel/strategies/recompute/blocks.h"
 #include "test/catch.h"
 #include "test/parallel/strategies/mesh_training.h"
 
@@ -174,6 +176,41 @@ TEST_CASE("a rank that holds some positions needs less memory for activations", 
   const std::int64_t whole = slot_bytes(false), split = slot_bytes(true);
   CAPTURE(whole, split);
   CHECK(split < whole * 6 / 10);
+}
+
+TEST_CASE("recomputed layers gather positions once more, and keep only those of the rank", "[positions]") {
+  const Case which = language_case(true, 208);
+  const auto program_with = [&](Recompute recompute) {
+    return training_on(which, {.mesh = {.tensor = 4}, .sequence_parallel = true, .recompute = recompute}, 0);
+  };
+  const auto gatherings = [](const Program& program) {
+    std::vector<std::string> found;
+    for (const Op& op : program.segment(program.find(Phase::backward)).ops) {
+      if (op.def->kind() == "all_gather_columns") found.push_back(op.name);
+    }
+    std::ranges::sort(found);
+    return found;
+  };
+  const Program kept = program_with(Recompute::none), again = program_with(Recompute::blocks);
+  CHECK(gatherings(again) == gatherings(kept));
+  // A block saves all its activations, since what it gathers is not kept for it.
+  for (const RecomputableBlock& block : recomputable_blocks(kept)) {
+    CAPTURE(block.name);
+    if (block.name.starts_with("h/")) CHECK(block.saved == block.inside);
+  }
+  // Of what the forward pass gathers, the backward pass reads nothing.
+  std::set<TensorId> gathered;
+  for (const Op& op : again.segment(again.find(Phase::forward)).ops) {
+    if (op.def->kind() == "all_gather_columns") gathered.insert(op.outputs[0]);
+  }
+  CHECK(gathered.size() == 9);
+  for (const Op& op : again.segment(again.find(Phase::backward)).ops) {
+    CAPTURE(op.name);
+    for (const TensorId input : op.inputs) {
+      const TensorId alias_of = again.tensor(input).alias_of;
+      CHECK_FALSE(gathered.contains(alias_of == no_tensor ? input : alias_of));
+    }
+  }
 }
 
 TEST_CASE("positions are split together with the data, stages, shards and recomputation", "[positions]") {
