@@ -5,6 +5,7 @@
 
 #include "core/base/format.h"
 #include "core/metrics/choices.h"
+#include "core/metrics/output_expression.h"
 #include "core/spec/values.h"
 
 namespace trainctl {
@@ -47,6 +48,24 @@ struct LossRuleOptions final : LossOptions, Rule {
   }
 };
 
+// The options of a loss that is an expression.
+template <>
+struct LossRuleOptions<ExpressionLoss> final : LossOptions, OutputExpression {
+  LossRule rule() const override { return ExpressionLoss{}; }
+  std::shared_ptr<const OutputExpression> expression() const override {
+    return std::make_shared<OutputExpression>(*this);
+  }
+
+  static Section section() {
+    return Keys<LossRuleOptions>(ExpressionLoss::name, ExpressionLoss::meaning)
+        .required("expression", &LossRuleOptions::text, "For example: mean(maximum(0, margin - y_true * y_pred)).")
+        .rest("any other name", &LossRuleOptions::constants, "A number that the expression uses by this name.")
+        .check([](const LossRuleOptions& options, const Node&, Reader& reader) {
+          options.OutputExpression::check(reader);
+        });
+  }
+};
+
 template <class... Rules>
 std::vector<Section> loss_sections(const std::variant<Rules...>*) {
   return {LossRuleOptions<Rules>::section()...};
@@ -68,6 +87,7 @@ const ChoiceTable& loss_choices() {
 ResolvedLoss resolve_loss(const Choice& choice, FinalActivation network, Reader& reader) {
   const auto& options = choice.as<LossOptions>();
   ResolvedLoss loss{options.rule(), FinalActivation::none, choice.location};
+  loss.expression = options.expression();
   if (options.ignore_index) loss.ignore_index = static_cast<std::int32_t>(*options.ignore_index);
   const LossLink link = link_of(loss.rule);
   if (link == LossLink::identity || options.from_logits == FromLogits::yes) return loss;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 
 #include "core/graph/ops/losses/losses.h"
@@ -16,11 +17,14 @@ namespace trainctl {
 enum class FromLogits { automatic, yes, no };
 
 // The options that all losses share. A loss adds the options of its rule (core/graph/ops/losses/).
+struct OutputExpression;
+
 struct LossOptions : Options {
   FromLogits from_logits = FromLogits::automatic;  // for losses that apply a softmax or sigmoid
   std::optional<std::int64_t> ignore_index;        // for losses on class numbers
 
   virtual LossRule rule() const = 0;
+  virtual std::shared_ptr<const OutputExpression> expression() const { return nullptr; }
 };
 
 // A loss, resolved against the network's output.
@@ -32,6 +36,7 @@ struct ResolvedLoss {
   SourceLocation location;
   // Targets with this number count neither in the loss nor in the metrics of the output.
   std::optional<std::int32_t> ignore_index = {};
+  std::shared_ptr<const OutputExpression> expression = {};  // of a loss that is an expression
 };
 
 // Resolves a loss for a network that ends in `network`. Reports an error if `from_logits: false` is set for a network

@@ -2,7 +2,9 @@
 #include "core/program/network.h"
 
 #include "core/base/format.h"
+#include "core/metrics/output_expression.h"
 #include "core/optim/optimizer.h"
+#include "core/program/expression_loss.h"
 
 namespace trainctl {
 namespace {
@@ -25,8 +27,9 @@ ResolvedOutput resolve_output(const ProgramSpec& spec, std::size_t number, Reade
 }
 
 // Resolves the metrics, the encoding of the targets and the rows of an output of shape [n, P..., K].
-void match_output(const ProgramSpec& spec, const ProgramSpec::Output& output, const Shape& shape,
+void match_output(const ProgramSpec& spec, const ProgramSpec::Output& output, const Graph& graph, TensorId predictions,
                   ResolvedOutput& resolved, Reader& reader) {
+  const Shape& shape = graph.tensor(predictions).type.shape;
   const std::size_t before = reader.count();
   resolved.target_encoding = match_targets(resolved.loss, shape, output.target, reader);
   if (reader.count() == before) match_weights(resolved.loss, shape, spec.weight, reader);
@@ -36,6 +39,10 @@ void match_output(const ProgramSpec& spec, const ProgramSpec::Output& output, co
   if (reader.count() != before) return;
   if (resolved.loss.ignore_index && resolved.target_encoding != TargetEncoding::class_number) {
     reader.error(resolved.loss.location, "ignore_index needs class numbers as targets, but training mixes samples");
+  }
+  if (resolved.loss.expression != nullptr) {
+    const std::string mistake = mistake_in_loss(graph, resolved, predictions);
+    if (!mistake.empty()) reader.error(resolved.loss.expression->text.location, mistake);
   }
   if (resolved.masks()) return;  // each position has its own weight and counts by itself
   resolved.rows_each = rows_per_weight(shape, spec.weight.with_front(shape[0]));
@@ -112,7 +119,7 @@ Network build_network(const ProgramSpec& spec, std::int64_t micro_batch, bool tr
   for (std::size_t i = 0; i < spec.outputs.size(); ++i) {
     const Shape& shape = network.graph.tensor(network.graph.outputs[i]).type.shape;
     network.outputs[i].is_masked = !network.graph.masks.empty() && network.graph.masks[i] != no_tensor;
-    match_output(spec, spec.outputs[i], shape, network.outputs[i], reader);
+    match_output(spec, spec.outputs[i], network.graph, network.graph.outputs[i], network.outputs[i], reader);
     if (!reader.ok()) continue;
     std::string wide = width_warning(network.outputs[i], shape, spec.outputs[i].target);
     if (!wide.empty()) network.warnings.push_back(std::move(wide));

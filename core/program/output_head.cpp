@@ -6,6 +6,7 @@
 
 #include "core/graph/ops/collectives.h"
 #include "core/graph/ops/elementwise/activations.h"
+#include "core/graph/ops/elementwise/elementwise.h"
 #include "core/graph/ops/elementwise/softmax.h"
 #include "core/graph/ops/losses/losses.h"
 #include "core/graph/ops/masks.h"
@@ -14,6 +15,7 @@
 #include "core/graph/ops/reshaping/shaping.h"
 #include "core/graph/ops/training/update.h"
 #include "core/metrics/targets.h"
+#include "core/program/expression_loss.h"
 #include "core/program/fused_loss.h"
 #include "core/program/placements.h"
 
@@ -109,6 +111,26 @@ void add_weights(OutputHead& head, TensorId mask, Graph& graph) {
                       output.loss.location}};
 }
 
+// Adds the gradient of the loss with respect to what its op reads.
+void add_gradients(OutputHead& head, Graph& graph) {
+  const Tensor& of = graph.tensor(head.values != no_tensor ? head.values : head.logits);
+  const TensorType type = of.type;
+  head.loss_gradient = add(graph, of.name + "/gradient", type, Role::activation);
+  if (graph.compute != DType::float16) return;
+  head.unscaled_gradient = head.loss_gradient;
+  head.loss_gradient = add(graph, head.output.prefixed("loss") + "/gradient/scaled", type, Role::activation);
+}
+
+// The op that computes the gradient of the weighted sum of a loss expression's values, which have the shape of the
+// weights.
+Op gradient_of_values(const OutputHead& head, TensorId weights, TensorId gradient) {
+  ScalarGraph product;
+  const int results[] = {
+      product.apply(ScalarFunction::multiply, product.of_input(0), product.of_constant(head.output.gradient_scale()))};
+  auto def = std::make_shared<Elementwise>(product.program(results), std::vector{DType::float32});
+  return {std::move(def), {weights}, {gradient}, head.output.prefixed("loss"), head.output.loss.location};
+}
+
 // Whether a metric can be computed from class sums, for an output with classes that are split among ranks.
 bool takes_class_sums(const ResolvedMetric& metric, const ResolvedOutput& output) {
   return std::holds_alternative<Accuracy>(metric.rule) && output.target_encoding == TargetEncoding::class_number;
@@ -146,13 +168,15 @@ OutputHead loss_head(ResolvedOutput resolved, TensorId logits, TensorId mask, Gr
     head.class_sums = head.all_class_sums = fuse_loss(graph, logits, output, head.targets, weights);
     return head;
   }
-  if (graph.training) {
-    head.loss_gradient = add(graph, graph.tensor(logits).name + "/gradient", type, Role::activation);
-    if (graph.compute == DType::float16) {
-      head.unscaled_gradient = head.loss_gradient;
-      head.loss_gradient = add(graph, output.prefixed("loss") + "/gradient/scaled", type, Role::activation);
-    }
+  if (output.loss.expression != nullptr) {
+    const TensorId weights = head.weights != no_tensor ? head.weights : graph.weights;
+    head.values = add_loss_values(graph, output, logits, head.targets, weights);
+    const TensorType values = graph.tensor(head.values).type;
+    const Shape rows = values.shape.with_appended(1);
+    head.value_rows = add(graph, output.prefixed("loss") + "/rows", {rows, values.dtype}, Role::activation);
+    head.class_ops = {{std::make_shared<Reshape>(rows), {head.values}, {head.value_rows}, output.prefixed("loss"), {}}};
   }
+  if (graph.training) add_gradients(head, graph);
   const auto any_metric = [&](const auto& is) { return std::any_of(output.metrics.begin(), output.metrics.end(), is); };
   // An evaluation computes the predictions of samples, which the host shows. Predictions of each position are needed by
   // metrics only, and are not gathered for others.
@@ -207,10 +231,16 @@ std::vector<Op> sum_ops(const OutputHead& head, const SharedSums& shared, bool c
   const bool scales = shared.loss_scale != no_tensor;
   std::vector<TensorId> results{head.loss};
   if (counts) results.push_back(shared.weight);
-  const bool differentiates = training && !head.is_fused;
+  const bool is_expression = head.values != no_tensor;
+  const bool differentiates = training && !head.is_fused && !is_expression;
   if (differentiates) results.push_back(scales ? head.unscaled_gradient : head.loss_gradient);
   std::vector<TensorId> inputs{head.is_fused ? head.class_sums : head.logits, head.targets, weights};
   if (head.classes && !head.is_fused) inputs.push_back(head.all_class_sums);
+  if (is_expression) {
+    inputs[0] = inputs[1] = head.value_rows;
+    if (training)
+      ops.push_back(gradient_of_values(head, weights, scales ? head.unscaled_gradient : head.loss_gradient));
+  }
   ops.push_back({std::make_shared<Loss>(output.loss.rule, differentiates, accumulate, output.gradient_scale(), counts,
                                         head.classes, head.is_fused),
                  std::move(inputs), std::move(results), output.prefixed("loss"), output.loss.location});

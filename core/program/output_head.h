@@ -22,6 +22,9 @@ struct OutputHead {
   // Whether an op of the graph computes the class sums without writing the logits (fused_loss.h), and its gradient in
   // training. The sums of losses and metrics then follow that op.
   bool is_fused = false;
+  // The values of a loss that is an expression (expression_loss.h), which ops of the graph compute, and the same with a
+  // last dimension of size 1, for the loss op; else no_tensor.
+  TensorId values = no_tensor, value_rows = no_tensor;
   TensorId whole_logits = no_tensor;  // the logits of all classes, gathered from the ranks; no_tensor if unused
   TensorId targets = no_tensor;       // role input
   // If losses and metrics leave out positions: the weights of all positions, and 1 for each position that counts, else
@@ -30,12 +33,14 @@ struct OutputHead {
   TensorId counted = no_tensor;
   TensorId loss = no_tensor;      // float32 scalar, role reduced: the sum of the losses
   std::vector<TensorId> metrics;  // role reduced, in the order of the config; then the bytes of tokens, if they count
-  TensorId loss_gradient = no_tensor;  // gradient with respect to the logits, in training unless the loss is fused
+  // Gradient with respect to the logits or, if the loss is an expression, to `values`; in training, unless the loss is
+  // fused.
+  TensorId loss_gradient = no_tensor;
   // In float16: the loss's gradient before it is multiplied by the loss scale, which results in loss_gradient.
   TensorId unscaled_gradient = no_tensor;
   TensorId predictions = no_tensor;  // float32, softmax or sigmoid included; no_tensor if unused
   std::vector<Op> prediction_ops;    // compute whole_logits and predictions from the logits
-  std::vector<Op> class_ops;         // compute all_class_sums from the logits
+  std::vector<Op> class_ops;         // compute all_class_sums from the logits, or value_rows from the values
   std::vector<Op> weight_ops;        // compute `weights` and `counted`
 };
 

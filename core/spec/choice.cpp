@@ -40,6 +40,14 @@ Node null_at(const Node& node) {
   return null;
 }
 
+// The alternative that a map names by the key of the same name, such as {expression: x - y}; nullptr if there is none.
+const Section* known_by_key(const ChoiceTable& table, const Node& node) {
+  for (const Section& section : table.choices) {
+    if (section.is_known_by_key() && node.find(section.name)) return &section;
+  }
+  return nullptr;
+}
+
 // Reads a map with the key `name`: `{name: adam, learning_rate: 1e-3}`.
 bool read_named(const ChoiceTable& table, const Node& node, Reader& reader, Choice& choice) {
   const OpenChoice open = open_choice(table, *node.find("name"), reader);
@@ -54,7 +62,8 @@ bool read_item(const ChoiceTable& table, const Node& node, Reader& reader, Choic
     return section &&
            fill(*section, entry.value.is_null() ? null_at(node) : entry.value, node.location, reader, choice);
   }
-  if (node.is_map() && node.entries.size() > 1 && table.find(node.entries[0].key)) {
+  const bool is_misplaced = node.is_map() && node.entries.size() > 1 && table.find(node.entries[0].key) != nullptr;
+  if (is_misplaced && !known_by_key(table, node)) {
     const Node::Entry& second = node.entries[1];
     reader.error(
         second.key_location,
@@ -86,6 +95,9 @@ bool read_choice(const ChoiceTable& table, const Node& node, Reader& reader, Cho
     const Section* section = find(table, node.text, node.location, reader);
     return section && fill(*section, null_at(node), node.location, reader, choice);
   }
+  if (const Section* section = node.is_map() ? known_by_key(table, node) : nullptr) {
+    return fill(*section, node, node.location, reader, choice);
+  }
   if (node.is_map() && node.find("name")) return read_named(table, node, reader, choice);
   reader.expected(node, format("the name of one {} or a map with its name", table.what));
   return false;
@@ -109,6 +121,7 @@ bool read_choices(const ChoiceTable& table, const Node& node, Reader& reader, st
 Node write_choice(const ChoiceTable& table, const Choice& choice) {
   const Node options = options_of(table, choice);
   if (options.entries.empty()) return scalar_node(choice.name);
+  if (table.find(choice.name)->is_known_by_key()) return options;
   Node map = map_node();
   append(map, "name", scalar_node(choice.name));
   for (const Node::Entry& entry : options.entries) append(map, entry.key, entry.value);
@@ -121,6 +134,10 @@ Node write_choices(const ChoiceTable& table, const std::vector<Choice>& choices)
     Node options = options_of(table, choice);
     if (options.entries.empty()) {
       list.items.push_back(scalar_node(choice.name));
+      continue;
+    }
+    if (table.find(choice.name)->is_known_by_key()) {
+      list.items.push_back(std::move(options));
       continue;
     }
     Node item = map_node();

@@ -25,7 +25,9 @@ struct Target {
 std::vector<std::string> known_keys(const Section& section, const std::vector<Target>& targets) {
   std::vector<std::string> names;
   for (const Target& target : targets) {
-    for (const Key& key : target.section->keys) names.push_back(key.name);
+    for (const Key& key : target.section->keys) {
+      if (!key.rest) names.push_back(key.name);
+    }
   }
   if (targets.size() > 1) return names;
   for (const Key& key : section.keys) {
@@ -97,6 +99,7 @@ void read_entries(const Section& section, const std::vector<Target>& targets, co
   if (!keys_are_unique(map, reader)) result.good = false;
   const std::vector<std::string> names = known_keys(section, targets);
   std::unordered_set<std::string_view> seen;
+  Node remaining = map_node();
   for (const Node::Entry& entry : map.entries) {
     if (entry.key == ignored || !seen.insert(entry.key).second) continue;  // repeated keys were reported before
     const Key* found = nullptr;
@@ -110,9 +113,16 @@ void read_entries(const Section& section, const std::vector<Target>& targets, co
       if (wrong) result.failed(*key, &entry.value);
     }
     if (found || contains(names, entry.key)) continue;
+    if (section.rest() != nullptr) {
+      remaining.entries.push_back(entry);
+      continue;
+    }
     reader.error(entry.key_location,
                  format("unknown key '{}'{}{}", entry.key, within(targets), hint(entry.key, names)));
     result.good = false;
+  }
+  if (const Key* rest = section.rest(); rest != nullptr && !rest->read(remaining, reader, targets[0].object)) {
+    result.failed(*rest, &map);
   }
 }
 
@@ -186,9 +196,21 @@ std::optional<double> leading_number(const std::string& text) {
 
 const Key* Section::find(std::string_view key) const {
   for (const Key& candidate : keys) {
-    if (candidate.name == key) return &candidate;
+    if (candidate.name == key && !candidate.rest) return &candidate;
   }
   return nullptr;
+}
+
+const Key* Section::rest() const {
+  for (const Key& candidate : keys) {
+    if (candidate.rest) return &candidate;
+  }
+  return nullptr;
+}
+
+bool Section::is_known_by_key() const {
+  const Key* key = find(name);
+  return key != nullptr && key->required;
 }
 
 bool Section::read(const Node& node, Reader& reader, void* object, std::string_view ignored) const {
@@ -230,12 +252,12 @@ Node Section::write(const void* object) const {
   for (const Key& key : keys) {
     Node value = key.write(object);
     if (value.is_null()) continue;
-    if (!key.flatten || !value.is_map()) {
+    if ((!key.flatten && !key.rest) || !value.is_map()) {
       append(map, key.name, std::move(value));
       continue;
     }
     for (Node::Entry& entry : value.entries) {
-      append(map, entry.key == "name" ? key.name : entry.key, std::move(entry.value));
+      append(map, key.flatten && entry.key == "name" ? key.name : entry.key, std::move(entry.value));
     }
   }
   return map;

@@ -42,6 +42,7 @@ struct Key {
   TypeInfo type;
   bool required = false;
   std::string default_text;  // one line of YAML; empty if there is no default
+  bool rest = false;         // its value is a map of the entries whose keys are not keys of the section
   std::function<bool(const Node&, Reader&, void*)> read;
   std::function<Node(const void*)> write;
 
@@ -74,7 +75,13 @@ struct Section {
   // read without error. Nested sections and choices may have errors; a choice with an error is empty.
   std::vector<std::function<void(const void*, const Node&, Reader&)>> checks;
 
+  // The key of this name, which is not the key of the remaining entries; nullptr if there is none.
   const Key* find(std::string_view key) const;
+  // The key of the remaining entries; nullptr if the section has none.
+  const Key* rest() const;
+  // Whether a map with the key `name` is this alternative of a choice, like {expression: x - y}. Such an alternative
+  // may have a key "name" of its own.
+  bool is_known_by_key() const;
   // Reads a map (or the value of the shorthand key, or null for all defaults) into the object. Reports unknown keys
   // (with a suggestion), repeated and missing keys, wrong types and values out of range; returns false if it reported
   // an error. Skips the key `ignored`, which the caller reads.
@@ -108,6 +115,15 @@ class Keys {
   template <class Member, class Owner>
   Keys&& required(std::string name, Member Owner::*member, std::string meaning, Range range = {}) && {
     add(std::move(name), member, std::move(meaning), range, true);
+    return std::move(*this);
+  }
+  // Declares a map that has all entries of the section whose keys are not keys of the section. `name` describes them in
+  // the reference.
+  template <class Member, class Owner>
+  Keys&& rest(std::string name, Member Owner::*member, std::string meaning, Range range = {}) && {
+    add(std::move(name), member, std::move(meaning), range, false);
+    section_.keys.back().rest = true;
+    section_.keys.back().default_text.clear();
     return std::move(*this);
   }
   // Declares a flattened choice (a ChoiceOf): the keys of its options are in the same map as this key. Example:

@@ -78,7 +78,7 @@ class JsonWriter {
   Json object(const Section& section, bool includes = true) {
     Json properties = Json::object();
     for (const Key& key : section.keys) {
-      if (!key.flatten) properties[key.name] = property(key);
+      if (!key.flatten && !key.rest) properties[key.name] = property(key);
     }
     if (includes) properties["include"] = {{"type", "string"}, {"description", "A file whose map is merged here."}};
     Json schema = {{"type", "object"}, {"description", section.meaning}};
@@ -90,6 +90,7 @@ class JsonWriter {
     }
     schema["properties"] = properties;
     schema["additionalProperties"] = false;
+    if (const Key* rest = section.rest()) schema["additionalProperties"] = type(*rest->type.item, rest->type.range);
     for (const Section::Group& group : section.exclusive) add_exclusive(group.keys, schema["allOf"]);
     return schema;
   }
@@ -249,6 +250,10 @@ class JsonWriter {
 
   Json named(const Section& choice) {
     Json schema = object(choice, false);
+    if (choice.is_known_by_key()) {
+      schema["required"] = required_of(choice);
+      return schema;
+    }
     Json properties = {{"name", name_schema(choice)}};
     properties["name"]["description"] = choice.meaning;
     properties.update(schema["properties"]);
@@ -295,7 +300,7 @@ class JsonWriter {
       properties[choice.name] = options.size() == 1 ? options[0] : Json{{"anyOf", options}};
       properties[choice.name]["description"] = choice.meaning;
       for (const std::string& alias : choice.aliases) properties[alias] = properties[choice.name];
-      if (!choice.find("name")) alternatives.push_back(named(choice));
+      if (!choice.find("name") || choice.is_known_by_key()) alternatives.push_back(named(choice));
     }
     alternatives.insert(alternatives.begin() + 1, Json{{"type", "object"},
                                                        {"properties", properties},

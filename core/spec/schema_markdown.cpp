@@ -115,8 +115,8 @@ class MarkdownWriter {
     for (const Key& key : section.keys) {
       const std::string key_path = path.empty() ? key.name : path + "." + key.name;
       const std::string fallback = key.required ? "required" : key.default_text.empty() ? "" : code(key.default_text);
-      out_ += "| " + code(key.name) + " | " + type(key.type, key.type.range, key_path) + " | " + fallback + " | " +
-              key.meaning;
+      out_ += "| " + (key.rest ? key.name : code(key.name)) + " | " + type(key.type, key.type.range, key_path) + " | " +
+              fallback + " | " + key.meaning;
       if (key.flatten) out_ += " The options of the choice are keys next to this one.";
       out_ += " |\n";
     }

@@ -131,6 +131,11 @@ ExpressionOperand ExpressionBuilder::product(const ExpressionOperand& x, const E
 ExpressionOperand ExpressionBuilder::name(const Expression& expression) {
   const std::string& name = expression.text;
   if (locals_ != nullptr) return locals_->at(name);
+  if (const auto found = defined_.find(name); found != defined_.end()) {
+    ExpressionOperand value = found->second;
+    value.column = expression.column;
+    return value;
+  }
   if (const auto found = scope_.tensors.find(name); found != scope_.tensors.end()) {
     const ExpressionTensor& of = found->second;
     if (of.has_samples) return of_tensor(of.tensor, true, expression.column);
@@ -143,6 +148,7 @@ ExpressionOperand ExpressionBuilder::name(const Expression& expression) {
   if (name == "e") return number(2.71828182845904523536, expression.column);
   std::vector<std::string> known;
   for (const auto& [of, value] : scope_.tensors) known.push_back(of);
+  for (const auto& [of, value] : defined_) known.push_back(of);
   std::string all;
   for (const std::string& of : known) all += (all.empty() ? "" : ", ") + of;
   throw ExpressionError(expression.column,

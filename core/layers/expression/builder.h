@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/expression/elementwise_program.h"
@@ -52,6 +53,10 @@ class ExpressionBuilder {
   // `scope` must outlive the object.
   explicit ExpressionBuilder(const ExpressionScope& scope) : scope_(scope) {}
 
+  // Gives a value a name, besides the tensors of the scope.
+  void define(const std::string& name, ExpressionOperand value) { defined_[name] = std::move(value); }
+  // A tensor as an operand.
+  ExpressionOperand input(TensorId tensor, bool has_samples) { return of_tensor(tensor, has_samples, 1); }
   // Throws ExpressionError for unknown names and functions, and for shapes that do not fit.
   ExpressionOperand evaluate(const Expression& expression);
   // Returns the tensor of an operand: in the scope's dtype if it has samples, otherwise in float32.
@@ -89,6 +94,7 @@ class ExpressionBuilder {
   const ExpressionScope& scope_;
   const std::map<std::string, ExpressionOperand>* locals_ = nullptr;
   ScalarGraph graph_;
+  std::map<std::string, ExpressionOperand> defined_;
   std::vector<TensorId> tensors_;         // the inputs of the elementwise program
   std::map<TensorId, TensorId> copies_;   // of weights
   std::map<int, TensorId> materialized_;  // key: step

@@ -97,22 +97,6 @@ constexpr struct {
 constexpr std::string_view modules[] = {"ops",     "keras.ops", "np", "numpy", "tf",
                                         "tf.math", "tf.nn",     "K",  "torch", "jnp"};
 
-// The name of the function that an expression calls, without its module and without an alias.
-std::string function_name(const Expression& call) {
-  std::string_view name = call.text;
-  if (const std::size_t dot = name.rfind('.'); dot != std::string_view::npos) {
-    const std::string_view before = name.substr(0, dot);
-    name.remove_prefix(dot + 1);
-    if (std::find(std::begin(modules), std::end(modules), before) == std::end(modules)) {
-      throw ExpressionError(call.column, format("tensors have no methods; write {}({}, ...)", name, before));
-    }
-  }
-  for (const auto& of : aliases) {
-    if (of.name == name) return std::string(of.meaning);
-  }
-  return std::string(name);
-}
-
 template <class T, std::size_t n>
 const T* find_by_name(const T (&table)[n], std::string_view name) {
   const auto* const found =
@@ -124,6 +108,22 @@ constexpr const char* operand_names[] = {"x", "x1 x2", "condition x1 x2"};
 
 }  // namespace
 }  // namespace expression
+
+std::string function_name(const Expression& call) {
+  std::string_view name = call.text;
+  if (const std::size_t dot = name.rfind('.'); dot != std::string_view::npos) {
+    const std::string_view before = name.substr(0, dot);
+    name.remove_prefix(dot + 1);
+    if (std::find(std::begin(expression::modules), std::end(expression::modules), before) ==
+        std::end(expression::modules)) {
+      throw ExpressionError(call.column, format("tensors have no methods; write {}({}, ...)", name, before));
+    }
+  }
+  for (const auto& of : expression::aliases) {
+    if (of.name == name) return std::string(of.meaning);
+  }
+  return std::string(name);
+}
 
 ExpressionOperand call_function(ExpressionBuilder& builder, const Expression& call) {
   using namespace trainctl::expression;

@@ -15,6 +15,10 @@ ExpressionOperand call_function(ExpressionBuilder& builder, const Expression& ca
 // The elements of x along a dimension that a subscript names, which stays with size 1 for a single element.
 ExpressionOperand sliced(ExpressionBuilder& builder, const ExpressionOperand& x, int axis, const Subscript& subscript);
 
+// The name in keras.ops of the function that an expression calls, without its module: "mean" for tf.reduce_mean(x).
+// Throws ExpressionError.
+std::string function_name(const Expression& call);
+
 // The names of all functions, sorted.
 std::vector<std::string> expression_functions();
 

@@ -19,6 +19,7 @@
 #include "core/graph/ops/losses/categorical_focal_crossentropy.h"
 #include "core/graph/ops/losses/categorical_hinge.h"
 #include "core/graph/ops/losses/dice.h"
+#include "core/graph/ops/losses/expression_loss.h"
 #include "core/graph/ops/losses/huber.h"
 #include "core/graph/ops/losses/kl_divergence.h"
 #include "core/graph/ops/losses/log_cosh.h"
@@ -33,7 +34,7 @@ namespace trainctl {
 using LossRule = std::variant<SparseCategoricalCrossentropy, CategoricalCrossentropy,
                               SparseCategoricalFocalCrossentropy, CategoricalFocalCrossentropy, KlDivergence,
                               CategoricalHinge, BinaryCrossentropy, BinaryFocalCrossentropy, Dice, MeanSquaredError,
-                              MeanAbsoluteErrorLoss, MeanAbsolutePercentageErrorLoss, Huber, LogCosh>;
+                              MeanAbsoluteErrorLoss, MeanAbsolutePercentageErrorLoss, Huber, LogCosh, ExpressionLoss>;
 
 std::string_view name_of(const LossRule& rule);
 LossTargets targets_of(const LossRule& rule);

@@ -1,0 +1,150 @@
+// Expands loss expressions into ops of the graph.
+#include "core/program/expression_loss.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "core/base/format.h"
+#include "core/layers/expression/builder.h"
+#include "core/layers/expression/functions.h"
+#include "core/metrics/output_expression.h"
+#include "core/metrics/targets.h"
+
+namespace trainctl {
+namespace {
+
+bool is_call(const Expression& expression, std::string_view function) {
+  return expression.kind == Expression::Kind::call && function_name(expression) == function;
+}
+
+// mean(x): the mean of all values of the batch.
+bool is_batch_mean(const Expression& expression) {
+  return is_call(expression, "mean") && expression.operands.size() == 1 && expression.keywords.empty();
+}
+
+// Whether the expression is a sum of terms of which one is a mean over the batch, possibly times numbers.
+bool has_batch_mean(const Expression& expression) {
+  if (is_batch_mean(expression)) return true;
+  const bool is_sum = is_call(expression, "add") || is_call(expression, "subtract") ||
+                      is_call(expression, "multiply") || is_call(expression, "divide") ||
+                      is_call(expression, "negative");
+  return is_sum && std::ranges::any_of(expression.operands, has_batch_mean);
+}
+
+// Computes the mean of the values of each sample or, if positions have weights, of each position. The mean of these is
+// the loss of the batch.
+class LossValues {
+ public:
+  // `weighted`: the dimensions of the weights.
+  LossValues(ExpressionBuilder& builder, Shape weighted) : builder_(builder), weighted_(std::move(weighted)) {}
+
+  ExpressionOperand of(const Expression& expression) {
+    if (is_batch_mean(expression)) return average(builder_.evaluate(expression.operands[0]));
+    if (!has_batch_mean(expression)) return average(builder_.evaluate(expression));
+    std::vector<ExpressionOperand> operands;
+    for (const Expression& operand : expression.operands) operands.push_back(of(operand));
+    const ScalarFunction function = *scalar_function(function_name(expression));
+    if (function == ScalarFunction::multiply && has_batch_mean(expression.operands[0])) {
+      need_number(expression.operands[1], operands[1]);
+    } else if (function == ScalarFunction::multiply) {
+      need_number(expression.operands[0], operands[0]);
+    } else if (function == ScalarFunction::divide) {
+      need_number(expression.operands[1], operands[1]);
+    }
+    return builder_.apply(function, operands, expression.column);
+  }
+
+ private:
+  static void need_number(const Expression& expression, const ExpressionOperand& factor) {
+    if (factor.kind == ExpressionOperand::Kind::number && !has_batch_mean(expression)) return;
+    throw ExpressionError(expression.column,
+                          "the mean over all samples can only be multiplied or divided by a number: the losses of "
+                          "samples are added up, and samples do not depend on each other");
+  }
+
+  ExpressionOperand average(const ExpressionOperand& values) {
+    if (values.kind == ExpressionOperand::Kind::number) return values;
+    if (!values.is_tensor() || !values.has_samples) {
+      throw ExpressionError(values.column, "the loss has no values of samples here");
+    }
+    std::vector<int> axes;
+    double count = 1;
+    for (int axis = 0; axis < static_cast<int>(values.rank()); ++axis) {
+      if (axis < weighted_.rank()) {
+        if (axis >= 1 && values.shape[axis] != weighted_[axis]) fail_positions(values);
+        continue;
+      }
+      axes.push_back(axis);
+      count *= static_cast<double>(values.shape[axis]);
+    }
+    if (values.rank() < weighted_.rank()) fail_positions(values);
+    if (axes.empty()) return values;
+    return builder_.reduced(values, ReduceKind::sum, axes, false, 1 / count, values.column);
+  }
+
+  [[noreturn]] void fail_positions(const ExpressionOperand& values) const {
+    throw ExpressionError(values.column, format("the loss has the values {}, but needs one or more for each position "
+                                                "of {}, because positions have weights or a mask",
+                                                shape_text(values), to_string(weighted_.without_front())));
+  }
+
+  ExpressionBuilder& builder_;
+  Shape weighted_;
+};
+
+}  // namespace
+
+TensorId add_loss_values(Graph& graph, const ResolvedOutput& output, TensorId predictions, TensorId targets,
+                         TensorId weights) {
+  const OutputExpression& expression = *output.loss.expression;
+  ExpressionScope scope;
+  scope.append = [&](std::shared_ptr<const OpDef> def, std::vector<TensorId> inputs) {
+    return graph.add_op(std::move(def), std::move(inputs), output.prefixed("loss"), expression.text.location)[0];
+  };
+  scope.type_of = [&](TensorId tensor) { return graph.tensor(tensor).type; };
+  const Shape shape = graph.tensor(predictions).type.shape, weighted = graph.tensor(weights).type.shape;
+  ExpressionBuilder builder(scope);
+  const auto weights_of = [&](std::int64_t rank) {
+    Shape aligned = weighted;
+    while (aligned.rank() < rank) aligned = aligned.with_appended(1);
+    return builder.reshaped(builder.input(weights, true), aligned);
+  };
+  const auto kept = [&](const char* text, const ExpressionOperand& x) {
+    return builder.evaluate(parse_expression(text), {{"x", x}, {"weight", weights_of(x.rank())}});
+  };
+  builder.define("y_true", builder.input(targets, true));
+  builder.define("y_pred", kept("where(weight == 0, stop_gradient(x), x)", builder.input(predictions, true)));
+  for (const auto& [name, value] : expression.constants) builder.define(name, builder.number(value, 0));
+
+  ExpressionOperand values = LossValues(builder, weighted).of(parse_expression(expression.text.value));
+  if (!values.is_tensor()) throw ExpressionError(values.column, "the loss is a number, which y_pred does not change");
+  const auto rows = static_cast<double>(rows_per_weight(shape, weighted));
+  values = builder.apply(ScalarFunction::multiply, {values, builder.number(rows, 0)}, 0);
+  values = kept("where(weight == 0, 0, x)", values);
+  const TensorId result = builder.tensor(values);
+  std::ranges::replace(graph.outputs, predictions, result);
+  return result;
+}
+
+std::string mistake_in_loss(Graph graph, const ResolvedOutput& output, TensorId predictions) {
+  Tensor targets;
+  targets.name = output.prefixed("targets");
+  targets.type = target_type(output.target_encoding, graph.tensor(predictions).type.shape);
+  Tensor weights;
+  weights.name = "weights";
+  weights.type = graph.tensor(graph.weights).type;
+  if (output.masks()) {
+    const std::vector<std::int64_t>& sizes = graph.tensor(predictions).type.shape.sizes();
+    weights.type.shape = Shape(std::vector<std::int64_t>(sizes.begin(), sizes.end() - 1));
+  }
+  try {
+    const TensorId of_targets = graph.add_tensor(targets), of_weights = graph.add_tensor(weights);
+    add_loss_values(graph, output, predictions, of_targets, of_weights);
+  } catch (const ExpressionError& error) {
+    return format("column {} of the expression: {}", error.column(), error.what());
+  }
+  return "";
+}
+
+}  // namespace trainctl
