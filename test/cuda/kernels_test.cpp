@@ -193,6 +193,10 @@ TEST_CASE("cuda computes softmax, losses and metrics as the cpu does") {
         loss(Huber{2.0f}, rows);
         loss(MeanAbsoluteErrorLoss{}, rows);
         loss(LogCosh{}, rows);
+        loss(Hinge{}, rows);
+        loss(SquaredHinge{}, rows);
+        loss(MeanSquaredLogarithmicError{}, rows);
+        loss(CosineSimilarityLoss{}, rows);
         loss(KlDivergence{}, rows);
         loss(BinaryFocalCrossentropy{}, rows);
         loss(CategoricalFocalCrossentropy{}, rows);

@@ -132,6 +132,7 @@ TEST_CASE("Keras' other names are aliases of losses and metrics") {
   Reader reader;
   CHECK(loss("mse").name == "mean_squared_error");
   CHECK(loss("mae").name == "mean_absolute_error");
+  CHECK(loss("msle").name == "mean_squared_logarithmic_error");
   CHECK(loss("kld").name == "kl_divergence");
   std::vector<Choice> metrics;
   Node list = sequence_node();
@@ -184,6 +185,8 @@ TEST_CASE("the output must fit the loss and the data") {
   CHECK(output_errors("mean_squared_error", {8, 3}, 0, {3}) == 0);
   CHECK(output_errors("mean_squared_error", {8, 3}, 0, {4}) == 1);
   CHECK(output_errors("categorical_hinge", {8, 10}, 10, {}) == 0);
+  CHECK(output_errors("hinge", {8, 1}, 2, {}) == 0);
+  CHECK(output_errors("hinge", {8, 3}, 2, {}) == 1);
   CHECK(output_errors("sparse_categorical_focal_crossentropy", {8, 10}, 0, {10}) == 1);
 }
 
