@@ -296,7 +296,13 @@ TEST_CASE("cuda updates ranges as the cpu does, and no elements between them") {
   Adam with_hat;
   with_hat.epsilon_hat = true;
   update(with_hat);
+  Adam with_largest;
+  with_largest.amsgrad = true;
+  update(with_largest);
   update(Nadam{});
+  update(Adamax{});
+  update(Ftrl{.l1_regularization_strength = 0.5f, .l2_regularization_strength = 0.1f, .beta = 0.2f});
+  update(Ftrl{.learning_rate_power = -0.75f});
   update(Adagrad{});
   update(Adadelta{});
   update(Lion{});

@@ -38,9 +38,9 @@ TEST_CASE("unknown keys and names are reported with the nearest known one") {
        "c.yaml:16:26: unknown key 'lerning_rate' in sgd; did you mean 'learning_rate'?"},
       {"learning_rate: 0.1", "beta_1: 0.9", "c.yaml:16:26: unknown key 'beta_1' in sgd"},
       {"name: sgd", "name: sdg", "c.yaml:16:21: unknown optimizer 'sdg'; did you mean 'sgd'?"},
-      {"name: sgd", "name: ftrl",
-       "c.yaml:16:21: unknown optimizer 'ftrl'; there is sgd, adam, adamw, nadam, rmsprop, adagrad, adadelta, lion, "
-       "lamb, lars, adafactor or muon"},
+      {"name: sgd", "name: lbfgs",
+       "c.yaml:16:21: unknown optimizer 'lbfgs'; there is sgd, adam, adamw, nadam, adamax, rmsprop, adagrad, adadelta, "
+       "ftrl, lion, lamb, lars, adafactor or muon"},
       {"learning_rate: 0.1", "lr: 0.1", "c.yaml:16:26: unknown key 'lr' in sgd; did you mean 'learning_rate'?"},
       {"loss: sparse_categorical_crossentropy", "loss: sparse_categorical_crossentropi",
        "c.yaml:14:9: unknown loss 'sparse_categorical_crossentropi'; did you mean 'sparse_categorical_crossentropy'?"},

@@ -116,6 +116,12 @@ Rule with_epsilon_hat() {
   rule.epsilon_hat = true;
   return rule;
 }
+template <class Rule>
+Rule with_amsgrad() {
+  Rule rule = other<Rule>();
+  rule.amsgrad = true;
+  return rule;
+}
 
 struct OptimizerCase {
   const char* name;
@@ -135,6 +141,19 @@ const std::vector<OptimizerCase>& optimizers() {
       {"adamw", AdamW{}, 0.0625, 0.25f},
       {"adamw_clip", other<AdamW>(), 0.0625, 0.25f, 0.5f},
       {"adamw_epsilon_hat", with_epsilon_hat<AdamW>(), 0.0625, 0.25f, 0.5f},
+      {"adam_amsgrad", with_amsgrad<Adam>(), 0.0625, 0.25f, 0.5f},
+      {"adamw_amsgrad", with_amsgrad<AdamW>(), 0.0625, 0.25f},
+      {"adamax", Adamax{}, 0.0625},
+      {"adamax_decay_clip", other<Adamax>(), 0.0625, 0.25f, 0.5f},
+      {"ftrl", Ftrl{}, 0.0625},
+      {"ftrl_decay_clip",
+       Ftrl{.learning_rate_power = -0.75f,
+            .initial_accumulator_value = 0.25f,
+            .l1_regularization_strength = 0.5f,
+            .l2_regularization_strength = 0.125f,
+            .l2_shrinkage_regularization_strength = 0.0625f,
+            .beta = 0.5f},
+       0.0625, 0.25f, 0.5f},
       {"nadam", Nadam{}, 0.0625},
       {"nadam_decay_clip", other<Nadam>(), 0.0625, 0.25f, 0.5f},
       {"rmsprop", RmsProp{}, 0.0625},
