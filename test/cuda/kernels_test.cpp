@@ -210,6 +210,9 @@ TEST_CASE("cuda computes softmax, losses and metrics as the cpu does") {
         metric(TopKCategoricalAccuracy{{}, 3}, rows);
         metric(Accuracy{{}, true}, rows);
         metric(MeanAbsoluteError{}, rows);
+        metric(MeanSquaredLogarithmicErrorMetric{}, rows);
+        metric(LogCoshError{}, rows);
+        metric(SquaredHingeMetric{}, rows);
         const Value shares = random_value({samples, n}, dtype, 6, 0, 1);
         both.run(std::make_shared<Metric>(Auc{}, add), {shares, rows, weights}, {row(std::vector<double>(400, 2))});
       }
