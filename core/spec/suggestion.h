@@ -10,7 +10,7 @@ namespace trainctl {
 // Returns the name in `names` that the user probably meant, or "" if no name is similar. Tries in this order: the name
 // that corresponds to a word of PyTorch, Keras or everyday use ("Linear": dense, "gpu": cuda), the only name that
 // begins with `name`, a name that differs by a typing error, the longest name that `name` ends with
-// ("sparse_categorical_accuracy": accuracy), and the nearest name by edit distance.
+// ("top_1_accuracy": accuracy), and the nearest name by edit distance.
 std::string nearest(std::string_view name, const std::vector<std::string>& names);
 
 // Returns text such as "; did you mean 'units'?", or "" if no name is similar.

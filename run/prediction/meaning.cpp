@@ -63,7 +63,8 @@ OutputMeaning meaning_of(const RunSpec& spec, std::size_t output, const Shape& s
   meaning.values = sample;
   meaning.missing = missing_activation(spec, output);
   if ((is_of_classes(rule) || excludes) && last > 1) meaning.kind = OutputMeaning::Kind::classes;
-  if (targets == LossTargets::labels && last == 1) meaning.kind = OutputMeaning::Kind::yes_or_no;
+  const bool answers = targets == LossTargets::labels && link_of(rule) == LossLink::sigmoid;
+  if (answers && last == 1) meaning.kind = OutputMeaning::Kind::yes_or_no;
   if (!meaning.has_classes()) {
     if (sample.rank() < 3) meaning.names = names_of_values(sample);
     return meaning;

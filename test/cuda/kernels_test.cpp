@@ -193,6 +193,10 @@ TEST_CASE("cuda computes softmax, losses and metrics as the cpu does") {
         loss(Huber{2.0f}, rows);
         loss(MeanAbsoluteErrorLoss{}, rows);
         loss(LogCosh{}, rows);
+        loss(Hinge{}, rows);
+        loss(SquaredHinge{}, rows);
+        loss(MeanSquaredLogarithmicError{}, rows);
+        loss(CosineSimilarityLoss{}, rows);
         loss(KlDivergence{}, rows);
         loss(BinaryFocalCrossentropy{}, rows);
         loss(CategoricalFocalCrossentropy{}, rows);
@@ -206,6 +210,9 @@ TEST_CASE("cuda computes softmax, losses and metrics as the cpu does") {
         metric(TopKCategoricalAccuracy{{}, 3}, rows);
         metric(Accuracy{{}, true}, rows);
         metric(MeanAbsoluteError{}, rows);
+        metric(MeanSquaredLogarithmicErrorMetric{}, rows);
+        metric(LogCoshError{}, rows);
+        metric(SquaredHingeMetric{}, rows);
         const Value shares = random_value({samples, n}, dtype, 6, 0, 1);
         both.run(std::make_shared<Metric>(Auc{}, add), {shares, rows, weights}, {row(std::vector<double>(400, 2))});
       }
@@ -292,7 +299,13 @@ TEST_CASE("cuda updates ranges as the cpu does, and no elements between them") {
   Adam with_hat;
   with_hat.epsilon_hat = true;
   update(with_hat);
+  Adam with_largest;
+  with_largest.amsgrad = true;
+  update(with_largest);
   update(Nadam{});
+  update(Adamax{});
+  update(Ftrl{.l1_regularization_strength = 0.5f, .l2_regularization_strength = 0.1f, .beta = 0.2f});
+  update(Ftrl{.learning_rate_power = -0.75f});
   update(Adagrad{});
   update(Adadelta{});
   update(Lion{});

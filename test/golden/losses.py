@@ -1,4 +1,9 @@
-"""Cases of losses."""
+"""Cases of losses. Needs keras."""
+import os
+
+os.environ["KERAS_BACKEND"] = "torch"
+
+import keras  # noqa: E402
 import numpy as np
 import torch
 import torch.nn.functional as F
@@ -73,6 +78,21 @@ def losses():
     targets = F.one_hot(case.integers(n, bound=k).long(), k).double()
     right, others = (targets * x).sum(1), ((1 - targets) * x).amax(1)
     save(case, x, targets, weights_of(case, n), F.relu(1 + others - right))
+
+    for name in ("hinge", "squared_hinge"):
+        for signs in ("", "_signed"):  # targets of 0 and 1, or of -1 and 1
+            case = Case(f"loss_{name}{signs}")
+            answers = case.integers(n, k, bound=2).double()
+            margins = case.away_from_zero(n, k, distance=0.25).detach()
+            x = case.add(bfloat16((1 - margins) * (2 * answers - 1)))
+            targets = 2 * answers - 1 if signs else answers
+            save(case, x, targets, weights_of(case, n), getattr(keras.losses, name)(targets, x))
+
+    for name in ("mean_squared_logarithmic_error", "poisson", "cosine_similarity"):
+        case = Case(f"loss_{name}")
+        lowest = -3 if name == "cosine_similarity" else 0.75
+        x, targets = case.uniform(n, k, low=lowest, high=3), case.uniform(n, k, low=min(lowest, 0), high=3)
+        save(case, x, targets, weights_of(case, n), getattr(keras.losses, name)(targets, x))
 
     case = Case("loss_kl_divergence")
     x, targets = case.normal(n, k, scale=2), case.uniform(n, k).detach()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the golden values into the folder of this script: PyTorch's results for the cases of test/core/ops.
 
-    python3 -m venv venv && venv/bin/pip install torch numpy safetensors
+    python3 -m venv venv && venv/bin/pip install torch keras numpy safetensors
     venv/bin/python test/golden/make_golden.py
 
 PyTorch computes in float64 and in Keras' conventions: images NHWC, kernels (height, width, in / groups, out) or

@@ -1,4 +1,9 @@
 """Cases of metrics."""
+import os
+
+os.environ["KERAS_BACKEND"] = "torch"
+
+import keras  # noqa: E402
 import numpy as np
 import torch
 import torch.nn.functional as F
@@ -38,6 +43,13 @@ def metrics():
                  "mean_absolute_percentage_error": lambda: mean(100 * ((x - targets) / targets).abs().mean(1)),
                  "cosine_similarity": lambda: mean(F.cosine_similarity(x, targets)),
                  "r2_score": lambda: (1 - mean(squares) / mean((targets - mean(targets)) ** 2)).mean()}[name]()
+        case.record([x, targets, weights], [value], gradients=False)
+        case.save("count", weights.sum())
+    for name in ("mean_squared_logarithmic_error", "log_cosh", "poisson", "hinge", "squared_hinge"):
+        case = Case(f"metric_{name}")
+        x, weights = case.uniform(n, k, low=0.25, high=3), case.uniform(n, low=0.5, high=2)
+        targets = case.integers(n, k, bound=2).double() if "hinge" in name else case.uniform(n, k, high=3)
+        value = (getattr(keras.losses, name)(targets, x) * weights).sum() / weights.sum()
         case.record([x, targets, weights], [value], gradients=False)
         case.save("count", weights.sum())
     n = 60

@@ -2,7 +2,7 @@
 import torch
 
 from cases import Case
-from optimizers import Adafactor, KerasAdam, KerasAdamW, Lamb, Lars, Lion
+from optimizers import Adafactor, Adamax, Ftrl, KerasAdam, KerasAdamW, Lamb, Lars, Lion
 
 
 optimizers = {
@@ -22,6 +22,15 @@ optimizers = {
     "adamw_clip": (torch.optim.AdamW, dict(lr=0.0625, betas=(0.75, 0.9375), eps=1e-3, weight_decay=0.25, clip=0.5)),
     "adam_epsilon_hat": (KerasAdam, dict(lr=0.0625, betas=(0.75, 0.9375), eps=1e-3, weight_decay=0.25, clip=0.5)),
     "adamw_epsilon_hat": (KerasAdamW, dict(lr=0.0625, betas=(0.75, 0.9375), eps=1e-3, weight_decay=0.25, clip=0.5)),
+    "adam_amsgrad": (torch.optim.Adam, dict(lr=0.0625, betas=(0.75, 0.9375), eps=1e-3, weight_decay=0.25, clip=0.5,
+                                            amsgrad=True)),
+    "adamw_amsgrad": (torch.optim.AdamW, dict(lr=0.0625, betas=(0.75, 0.9375), eps=1e-3, weight_decay=0.25,
+                                              amsgrad=True)),
+    "adamax": (Adamax, dict(lr=0.0625)),
+    "adamax_decay_clip": (Adamax, dict(lr=0.0625, betas=(0.75, 0.9375), eps=1e-3, weight_decay=0.25, clip=0.5)),
+    "ftrl": (Ftrl, dict(lr=0.0625)),
+    "ftrl_decay_clip": (Ftrl, dict(lr=0.0625, power=-0.75, initial_accumulator_value=0.25, l1=0.5, l2=0.125,
+                                   shrinkage=0.0625, beta=0.5, weight_decay=0.25, clip=0.5)),
     # Keras' momentum is PyTorch's with momentum_decay 1.
     "nadam": (torch.optim.NAdam, dict(lr=0.0625, eps=1e-7, momentum_decay=1.0)),
     "nadam_decay_clip": (torch.optim.NAdam, dict(lr=0.0625, betas=(0.75, 0.9375), eps=1e-3, momentum_decay=1.0,
@@ -68,11 +77,11 @@ def optimizer_steps(steps=6, count=16.0):
         case.save("in1", gradients)
         case.save("out0", torch.stack(after))
         keys = [key for key in ("sum", "square_avg", "acc_delta", "momentum_buffer", "grad_avg", "exp_avg", "exp_avg_sq",
-                            "factors")
+                            "max_exp_avg_sq", "largest", "linear", "factors")
                 if states[0].get(key) is not None]
         for state in states:
             if "sum" in state:  # trainctl's sum does not include the initial value
-                state["sum"] -= how["initial_accumulator_value"]
+                state["sum"] -= optimizer.param_groups[0]["initial_accumulator_value"]
         for i, key in enumerate(keys):
             case.save(f"out{i + 1}", torch.cat([state[key].flatten() for state in states]))
         case.save("norms", torch.stack(norms))

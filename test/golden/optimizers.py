@@ -56,6 +56,36 @@ class KerasAdamW(Optimizer):
         w.sub_(group["lr"] * (c2**0.5 / c1 * m / (v.sqrt() + group["eps"]) + group["weight_decay"] * w))
 
 
+class Adamax(Optimizer):
+    """Adamax as in Keras, which adds epsilon to the maximum; PyTorch adds it to the gradient's size."""
+
+    kept = ("exp_avg", "largest")
+
+    def move(self, w, g, state, group):
+        (first, second), t = group["betas"], state["step"]
+        m, u, g = state["exp_avg"], state["largest"], g + group["weight_decay"] * w
+        m.mul_(first).add_(g, alpha=1 - first)
+        torch.maximum(second * u, g.abs(), out=u)
+        w.sub_(group["lr"] * m / ((1 - first**t) * (u + group["eps"])))
+
+
+class Ftrl(Optimizer):
+    """Algorithm 1 of McMahan et al. (2013), with Keras' further options."""
+
+    kept = ("sum", "linear")
+    standard = dict(power=-0.5, initial_accumulator_value=0.1, l1=0.0, l2=0.0, shrinkage=0.0, beta=0.0)
+
+    def move(self, w, g, state, group):
+        if state["step"] == 1:
+            state["sum"] += group["initial_accumulator_value"]
+        rate, g = group["lr"], g + group["weight_decay"] * w
+        before, now = state["sum"] ** -group["power"], (state["sum"] + g**2) ** -group["power"]
+        state["sum"] += g**2
+        z = state["linear"].add_(g + 2 * group["shrinkage"] * w - (now - before) / rate * w)
+        quadratic = now / rate + 2 * (group["l2"] + group["beta"] / (2 * rate))
+        w.copy_(-z.sign() * torch.relu(z.abs() - group["l1"]) / quadratic)
+
+
 class Lion(Optimizer):
     """Algorithm 2 of Chen et al. (2023)."""
 

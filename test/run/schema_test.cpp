@@ -52,8 +52,8 @@ TEST_CASE("the schema refers to the choices of every table") {
     CHECK(alternative["properties"].contains("learning_rate"));
     CHECK(alternative["required"] == Json::array({"name"}));
   }
-  CHECK(names == std::vector<std::string>{"sgd", "adam", "adamw", "nadam", "rmsprop", "adagrad", "adadelta", "lion",
-                                          "lamb", "lars", "adafactor", "muon"});
+  CHECK(names == std::vector<std::string>{"sgd", "adam", "adamw", "nadam", "adamax", "rmsprop", "adagrad", "adadelta",
+                                          "ftrl", "lion", "lamb", "lars", "adafactor", "muon"});
   const Json& metric = schema["$defs"]["metric_item"]["anyOf"][1];
   CHECK(metric["maxProperties"] == 1);
   CHECK(metric["properties"].contains("top_k_categorical_accuracy"));

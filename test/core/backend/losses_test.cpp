@@ -72,13 +72,56 @@ double log_cosh(const Row& x, const Row& target, double) {
   return loss;
 }
 
-double hinge(const Row& x, const Row& target, double) {
+double categorical_hinge(const Row& x, const Row& target, double) {
   double right = 0, others = -1e9;
   for (std::size_t k = 0; k < x.size(); ++k) {
     right += target[k] * x[k];
     others = std::max(others, (1 - target[k]) * x[k]);
   }
   return std::max(0.0, others - right + 1);
+}
+
+double hinge(const Row& x, const Row& target, double) {
+  double loss = 0;
+  for (std::size_t k = 0; k < x.size(); ++k) {
+    loss += std::max(0.0, 1 - target[k] * x[k]) / static_cast<double>(x.size());
+  }
+  return loss;
+}
+
+double squared_hinge(const Row& x, const Row& target, double) {
+  double loss = 0;
+  for (std::size_t k = 0; k < x.size(); ++k) {
+    loss += std::pow(std::max(0.0, 1 - target[k] * x[k]), 2) / static_cast<double>(x.size());
+  }
+  return loss;
+}
+
+double poisson(const Row& x, const Row& target, double) {
+  double loss = 0;
+  for (std::size_t k = 0; k < x.size(); ++k) {
+    loss += (x[k] - target[k] * std::log(x[k] + 1e-7)) / static_cast<double>(x.size());
+  }
+  return loss;
+}
+
+double squared_logarithmic(const Row& x, const Row& target, double) {
+  double loss = 0;
+  for (std::size_t k = 0; k < x.size(); ++k) {
+    const double difference = std::log(1 + std::max(x[k], 1e-7)) - std::log(1 + std::max(target[k], 1e-7));
+    loss += difference * difference / static_cast<double>(x.size());
+  }
+  return loss;
+}
+
+double cosine(const Row& x, const Row& target, double) {
+  double product = 0, predicted = 0, wanted = 0;
+  for (std::size_t k = 0; k < x.size(); ++k) {
+    product += x[k] * target[k];
+    predicted += x[k] * x[k];
+    wanted += target[k] * target[k];
+  }
+  return -product / std::sqrt(predicted * wanted);
 }
 
 double divergence(const Row& x, const Row& target, double) {
@@ -160,7 +203,12 @@ TEST_CASE("losses and their gradients have the values of definitions and central
                                        {MeanAbsoluteErrorLoss{}, absolute},
                                        {MeanAbsolutePercentageErrorLoss{}, percentage},
                                        {LogCosh{}, log_cosh},
-                                       {CategoricalHinge{}, hinge},
+                                       {CategoricalHinge{}, categorical_hinge},
+                                       {Hinge{}, hinge},
+                                       {SquaredHinge{}, squared_hinge},
+                                       {Poisson{}, poisson},
+                                       {MeanSquaredLogarithmicError{}, squared_logarithmic},
+                                       {CosineSimilarityLoss{}, cosine},
                                        {KlDivergence{}, divergence},
                                        {BinaryFocalCrossentropy{true, 0.25f, 1.5f, smoothing}, binary_focal},
                                        {SparseCategoricalFocalCrossentropy{{0.25f, 2.0f, smoothing}}, focal},
@@ -170,7 +218,8 @@ TEST_CASE("losses and their gradients have the values of definitions and central
   const bool accumulate = GENERATE(false, true);
   CAPTURE(name_of(dtype), name_of(rule), smoothing, accumulate);
   const bool sparse = targets_of(rule) == LossTargets::class_numbers;
-  const Value x = random_value({samples, values}, dtype, 1, -4, 4), w = weights();
+  const double lowest = std::holds_alternative<Poisson>(rule) ? 0.5 : -4;  // Poisson's loss needs positive outputs
+  const Value x = random_value({samples, values}, dtype, 1, lowest, 4), w = weights();
   const Value targets = sparse ? random_integers({samples}, DType::int32, 2, values)
                                : random_value({samples, values}, DType::float32, 2, 0, 1);
   double sum = accumulate ? 5 : 0, count = accumulate ? 3 : 0;

@@ -115,7 +115,7 @@ TEST_CASE("metrics are accepted with the losses that they fit") {
     CHECK(errors(name, "sparse_categorical_crossentropy", {4, 10001}) == 1);
   }
   for (const char* name : {"mean_squared_error", "root_mean_squared_error", "mean_absolute_percentage_error",
-                           "r2_score", "cosine_similarity"}) {
+                           "r2_score", "cosine_similarity", "log_cosh", "poisson", "hinge", "squared_hinge"}) {
     CHECK(errors(name, "huber", {4, 3}) == 0);
     CHECK(errors(name, "sparse_categorical_crossentropy", {4, 10}) == 1);
   }
@@ -132,14 +132,21 @@ TEST_CASE("Keras' other names are aliases of losses and metrics") {
   Reader reader;
   CHECK(loss("mse").name == "mean_squared_error");
   CHECK(loss("mae").name == "mean_absolute_error");
+  CHECK(loss("msle").name == "mean_squared_logarithmic_error");
   CHECK(loss("kld").name == "kl_divergence");
   std::vector<Choice> metrics;
   Node list = sequence_node();
-  for (const char* name : {"acc", "mae", "rmse"}) list.items.push_back(scalar_node(name));
+  for (const char* name : {"acc", "mae", "rmse", "msle"}) list.items.push_back(scalar_node(name));
   REQUIRE(read_choices(metric_choices(), list, reader, metrics));
   CHECK(metrics.at(0).name == "accuracy");
   CHECK(metrics.at(1).name == "mean_absolute_error");
   CHECK(metrics.at(2).name == "root_mean_squared_error");
+  CHECK(metrics.at(3).name == "mean_squared_logarithmic_error");
+  for (const char* name : {"binary_accuracy", "categorical_accuracy", "sparse_categorical_accuracy"}) {
+    Choice choice;
+    REQUIRE(read_choice(metric_choices(), scalar_node(name), reader, choice));
+    CHECK(choice.name == "accuracy");
+  }
   const auto twice = [](const ChoiceTable& table) {
     std::set<std::string> names;
     std::size_t count = 0;
@@ -184,6 +191,8 @@ TEST_CASE("the output must fit the loss and the data") {
   CHECK(output_errors("mean_squared_error", {8, 3}, 0, {3}) == 0);
   CHECK(output_errors("mean_squared_error", {8, 3}, 0, {4}) == 1);
   CHECK(output_errors("categorical_hinge", {8, 10}, 10, {}) == 0);
+  CHECK(output_errors("hinge", {8, 1}, 2, {}) == 0);
+  CHECK(output_errors("hinge", {8, 3}, 2, {}) == 1);
   CHECK(output_errors("sparse_categorical_focal_crossentropy", {8, 10}, 0, {10}) == 1);
 }
 

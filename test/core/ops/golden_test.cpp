@@ -30,6 +30,13 @@ const LossCase losses[] = {
     {"loss_mean_absolute_error", MeanAbsoluteErrorLoss{}},
     {"loss_mean_absolute_percentage_error", MeanAbsolutePercentageErrorLoss{}},
     {"loss_log_cosh", LogCosh{}},
+    {"loss_mean_squared_logarithmic_error", MeanSquaredLogarithmicError{}},
+    {"loss_poisson", Poisson{}},
+    {"loss_cosine_similarity", CosineSimilarityLoss{}},
+    {"loss_hinge", Hinge{}},
+    {"loss_hinge_signed", Hinge{}},
+    {"loss_squared_hinge", SquaredHinge{}},
+    {"loss_squared_hinge_signed", SquaredHinge{}},
     {"loss_categorical_hinge", CategoricalHinge{}},
     {"loss_kl_divergence", KlDivergence{}},
     {"loss_binary_focal_crossentropy", BinaryFocalCrossentropy{}},
@@ -77,6 +84,11 @@ const std::vector<MetricCase>& metrics() {
       {"metric_root_mean_squared_error", RootMeanSquaredError{}},
       {"metric_mean_absolute_percentage_error", MeanAbsolutePercentageError{}},
       {"metric_cosine_similarity", CosineSimilarity{}},
+      {"metric_mean_squared_logarithmic_error", MeanSquaredLogarithmicErrorMetric{}},
+      {"metric_log_cosh", LogCoshError{}},
+      {"metric_poisson", PoissonMetric{}},
+      {"metric_hinge", HingeMetric{}},
+      {"metric_squared_hinge", SquaredHingeMetric{}},
       {"metric_r2_score", fitted<R2Score>(numbers)},
       {"metric_precision_classes", fitted<PrecisionScore>(classes)},
       {"metric_precision_answers", fitted<PrecisionScore>(answers)},
@@ -109,6 +121,12 @@ Rule with_epsilon_hat() {
   rule.epsilon_hat = true;
   return rule;
 }
+template <class Rule>
+Rule with_amsgrad() {
+  Rule rule = other<Rule>();
+  rule.amsgrad = true;
+  return rule;
+}
 
 struct OptimizerCase {
   const char* name;
@@ -128,6 +146,19 @@ const std::vector<OptimizerCase>& optimizers() {
       {"adamw", AdamW{}, 0.0625, 0.25f},
       {"adamw_clip", other<AdamW>(), 0.0625, 0.25f, 0.5f},
       {"adamw_epsilon_hat", with_epsilon_hat<AdamW>(), 0.0625, 0.25f, 0.5f},
+      {"adam_amsgrad", with_amsgrad<Adam>(), 0.0625, 0.25f, 0.5f},
+      {"adamw_amsgrad", with_amsgrad<AdamW>(), 0.0625, 0.25f},
+      {"adamax", Adamax{}, 0.0625},
+      {"adamax_decay_clip", other<Adamax>(), 0.0625, 0.25f, 0.5f},
+      {"ftrl", Ftrl{}, 0.0625},
+      {"ftrl_decay_clip",
+       Ftrl{.learning_rate_power = -0.75f,
+            .initial_accumulator_value = 0.25f,
+            .l1_regularization_strength = 0.5f,
+            .l2_regularization_strength = 0.125f,
+            .l2_shrinkage_regularization_strength = 0.0625f,
+            .beta = 0.5f},
+       0.0625, 0.25f, 0.5f},
       {"nadam", Nadam{}, 0.0625},
       {"nadam_decay_clip", other<Nadam>(), 0.0625, 0.25f, 0.5f},
       {"rmsprop", RmsProp{}, 0.0625},

@@ -28,6 +28,11 @@ AdamW keras_adam(AdamW rule) {
   rule.epsilon_hat = true;
   return rule;
 }
+Adam adam_with_largest(float epsilon) {
+  Adam rule;
+  rule.beta_2 = 0.5f, rule.epsilon = epsilon, rule.amsgrad = true;
+  return rule;
+}
 
 // An epsilon of 1/16 is large enough to show where the rule adds it.
 const std::vector<Steps>& steps() {
@@ -75,6 +80,37 @@ const std::vector<Steps>& steps() {
        {{0.9747621, -1.9925646, 0.4980544, 0.25},
         {0.9490794, -2.0070295, 0.4996169, 0.2187490},
         {0.9413931, -2.0257864, 0.5002139, 0.2084257}}},
+      {"Adam(beta_2, amsgrad)",
+       keras_adam(adam_with_largest(epsilon)),
+       0.125,
+       0,
+       {{0.8937777, -1.9267768, 0.4673495, 0.25},
+        {0.7979180, -1.9791518, 0.4852561, 0.1759683},
+        {0.7714735, -2.0404372, 0.4912966, 0.1535431}}},
+      {"Adamax(beta_2)",
+       Adamax{.beta_2 = 0.5f, .epsilon = epsilon},
+       0.125,
+       0,
+       {{0.8888889, -1.9166667, 0.4583333, 0.25},
+        {0.7415205, -1.9619883, 0.4764254, 0.1880805},
+        {0.7146360, -2.0503647, 0.4839593, 0.1552802}}},
+      {"Ftrl",
+       Ftrl{},
+       0.125,
+       0,
+       {{0.3598332, -0.0940870, -0.0098691, 0},
+        {0.3111771, -0.1974493, 0.0142543, -0.1191828},
+        {0.3742045, -0.2452093, 0.0082304, -0.0653914}}},
+      {"Ftrl with all options",
+       Ftrl{.learning_rate_power = -0.75f,
+            .initial_accumulator_value = 0.25f,
+            .l1_regularization_strength = 0.25f,
+            .l2_regularization_strength = 0.125f,
+            .l2_shrinkage_regularization_strength = 0.0625f,
+            .beta = 0.5f},
+       0.125,
+       0,
+       {{0.1169558, 0, 0, 0}, {0.0889424, -0.0151510, 0, -0.0569947}, {0.1239554, -0.0411198, 0, -0.0233952}}},
       {"AdamW",
        keras_adam(with_epsilon(AdamW{}, epsilon)),
        0.125,

@@ -17,11 +17,12 @@ Choice by_default(const char* name) { return default_choice(optimizer_choices(),
 TEST_CASE("defaults are Keras'") {
   const auto rate = [](const char* name) { return by_default(name).as<OptimizerOptions>().learning_rate; };
   CHECK(rate("sgd") == 0.01);
-  for (const char* name : {"adam", "adamw", "nadam", "rmsprop", "adagrad", "adadelta", "lion", "lamb", "adafactor"}) {
+  for (const char* name :
+       {"adam", "adamw", "nadam", "adamax", "ftrl", "rmsprop", "adagrad", "adadelta", "lion", "lamb", "adafactor"}) {
     CHECK(rate(name) == 0.001);
   }
-  for (const char* name :
-       {"sgd", "adam", "nadam", "rmsprop", "adagrad", "adadelta", "lion", "lamb", "lars", "adafactor"}) {
+  for (const char* name : {"sgd", "adam", "nadam", "adamax", "ftrl", "rmsprop", "adagrad", "adadelta", "lion", "lamb",
+                           "lars", "adafactor"}) {
     CHECK(by_default(name).as<OptimizerOptions>().weight_decay == 0);
   }
   CHECK(by_default("adamw").as<OptimizerOptions>().weight_decay == 0.004);
@@ -47,6 +48,10 @@ TEST_CASE("states are those that the options need") {
   CHECK(state_names(Sgd{}).empty());
   CHECK(state_names(Sgd{.momentum = 0.5f}) == Names{"momentum"});
   CHECK(state_names(Adam{}) == Names{"m", "v"});
+  AdamW with_largest;
+  with_largest.amsgrad = true;
+  CHECK(state_names(with_largest) == Names{"m", "v", "largest_v"});
+  CHECK(state_names(Ftrl{}) == Names{"sum_of_squares", "linear"});
   CHECK(state_names(RmsProp{}) == Names{"mean_square"});
   CHECK(state_names(RmsProp{.centered = true}) == Names{"mean_square", "mean_gradient"});
   CHECK(state_names(Lamb{}) == Names{"m", "v"});

@@ -95,6 +95,7 @@ struct Math {
   TRAINCTL_INLINE static float sigmoid(float x) { return cpu::sigmoid(x); }
   TRAINCTL_INLINE static float softplus(float x) { return std::log1p(std::exp(x)); }
   TRAINCTL_INLINE static float tanh(float x) { return tanh_approx(x); }
+  TRAINCTL_INLINE static float log(float x) { return std::log(x); }
   TRAINCTL_INLINE static float power(float x, float exponent) { return exp_approx(exponent * log_approx(x)); }
 };
 

@@ -9,6 +9,7 @@ struct Math {
   __device__ static float sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
   __device__ static float softplus(float x) { return log1pf(expf(x)); }
   __device__ static float tanh(float x) { return tanhf(x); }
+  __device__ static float log(float x) { return logf(x); }
   __device__ static float power(float x, float exponent) { return powf(x, exponent); }
 };
 

@@ -18,23 +18,30 @@
 #include "core/graph/ops/losses/categorical_crossentropy.h"
 #include "core/graph/ops/losses/categorical_focal_crossentropy.h"
 #include "core/graph/ops/losses/categorical_hinge.h"
+#include "core/graph/ops/losses/cosine_similarity.h"
 #include "core/graph/ops/losses/dice.h"
 #include "core/graph/ops/losses/expression_loss.h"
+#include "core/graph/ops/losses/hinge.h"
 #include "core/graph/ops/losses/huber.h"
 #include "core/graph/ops/losses/kl_divergence.h"
 #include "core/graph/ops/losses/log_cosh.h"
 #include "core/graph/ops/losses/mean_absolute_error.h"
 #include "core/graph/ops/losses/mean_absolute_percentage_error.h"
 #include "core/graph/ops/losses/mean_squared_error.h"
+#include "core/graph/ops/losses/mean_squared_logarithmic_error.h"
+#include "core/graph/ops/losses/poisson.h"
+#include "core/graph/ops/losses/squared_hinge.h"
 #include "core/graph/ops/reshaping/columns.h"
 
 namespace trainctl {
 
 // All losses; each is in a file in core/graph/ops/losses/ (see rule.h there).
-using LossRule = std::variant<SparseCategoricalCrossentropy, CategoricalCrossentropy,
-                              SparseCategoricalFocalCrossentropy, CategoricalFocalCrossentropy, KlDivergence,
-                              CategoricalHinge, BinaryCrossentropy, BinaryFocalCrossentropy, Dice, MeanSquaredError,
-                              MeanAbsoluteErrorLoss, MeanAbsolutePercentageErrorLoss, Huber, LogCosh, ExpressionLoss>;
+using LossRule =
+    std::variant<SparseCategoricalCrossentropy, CategoricalCrossentropy, SparseCategoricalFocalCrossentropy,
+                 CategoricalFocalCrossentropy, KlDivergence, CategoricalHinge, Hinge, SquaredHinge, BinaryCrossentropy,
+                 BinaryFocalCrossentropy, Dice, MeanSquaredError, MeanAbsoluteErrorLoss,
+                 MeanAbsolutePercentageErrorLoss, MeanSquaredLogarithmicError, Huber, LogCosh, Poisson,
+                 CosineSimilarityLoss, ExpressionLoss>;
 
 std::string_view name_of(const LossRule& rule);
 LossTargets targets_of(const LossRule& rule);

@@ -16,7 +16,7 @@
 //   element<Math>(x, t)          the loss of the element; the loss of a row is the mean over its elements
 //   slope<Math>(x, t)            its derivative with respect to x
 //
-// Math has the functions that each device implements itself: sigmoid, tanh, softplus(x) = log(1 + e^x), and
+// Math has the functions that each device implements itself: sigmoid, tanh, log, softplus(x) = log(1 + e^x), and
 // power(x, e) = x^e for x >= 0. All other rules have one function of a row, where t(k) is the smoothed target:
 //
 //   row(row, t, weight)          returns the loss, and writes the gradient times `weight` if row.trains()
@@ -38,7 +38,7 @@
 
 namespace trainctl {
 
-enum class LossTargets { class_numbers, distributions, labels, values };  // labels: 0 or 1 for each element
+enum class LossTargets { class_numbers, distributions, labels, values };  // labels: yes or no for each element
 enum class LossLink { identity, softmax, sigmoid };
 enum class LossOver { elements, rows, classes, samples };  // classes: like rows, but ranks may hold ranges of a row
 

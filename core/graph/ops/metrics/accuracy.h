@@ -12,9 +12,11 @@ struct Accuracy : MeanMetric {
   bool yes_or_no = false;  // whether the outputs are logits of independent answers
 
   static constexpr const char* name = "accuracy";
-  static constexpr std::array aliases{"acc"};
+  static constexpr std::array aliases{"acc", "binary_accuracy", "categorical_accuracy", "sparse_categorical_accuracy"};
   static constexpr const char* meaning =
-      "Share of correctly classified samples or, if the loss is for yes-or-no outputs, of correct outputs.";
+      "Share of correctly classified samples or, if the loss is for yes-or-no outputs, of correct outputs. The loss "
+      "alone decides between the two, whichever of Keras' names is "
+      "written.";
   static constexpr bool larger_is_better = true;
 
   template <class Key>

@@ -11,6 +11,7 @@
 #include "core/graph/ops/metrics/cosine_similarity.h"
 #include "core/graph/ops/metrics/mean_absolute_error.h"
 #include "core/graph/ops/metrics/mean_iou.h"
+#include "core/graph/ops/metrics/mean_loss.h"
 #include "core/graph/ops/metrics/mean_squared_error.h"
 #include "core/graph/ops/metrics/precision_recall.h"
 #include "core/graph/ops/metrics/r2_score.h"
@@ -21,7 +22,8 @@ namespace trainctl {
 // All metrics; each is in a file in core/graph/ops/metrics/ (see rule.h there).
 using MetricRule = std::variant<Accuracy, TopKCategoricalAccuracy, PrecisionScore, Recall, F1Score, Specificity,
                                 MeanIou, Auc, MeanAbsoluteError, MeanAbsolutePercentageError, MeanSquaredErrorMetric,
-                                RootMeanSquaredError, R2Score, CosineSimilarity, ConfusionMatrix>;
+                                RootMeanSquaredError, R2Score, CosineSimilarity, MeanSquaredLogarithmicErrorMetric,
+                                LogCoshError, PoissonMetric, HingeMetric, SquaredHingeMetric, ConfusionMatrix>;
 
 std::string_view name_of(const MetricRule& rule);
 // The number of sums.

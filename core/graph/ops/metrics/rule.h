@@ -19,7 +19,7 @@
 //
 //   place<Math>(x, t)            the index of the sum to which the weight of the row is added
 //
-// Math has sigmoid (see core/graph/ops/losses/rule.h). For rows, there is one sum:
+// Math has the functions of core/graph/ops/losses/rule.h. For rows, there is one sum:
 //
 //   row(row, target)             the value that, times the weight of the row, is added to the sum
 //
@@ -36,8 +36,8 @@
 //
 //   cell(row, target)            the index of the sum to which the weight of the row is added
 //
-// A row has the members values, at(k), first_largest(), root() and sum(f), where f(k, x) returns a number. A target has
-// label(), the number of its class, and target(k) if the targets are values.
+// A row has the type Math, and the members values, at(k), first_largest(), root() and sum(f), where f(k, x) returns a
+// number. A target has label(), the number of its class, and target(k) if the targets are values.
 #pragma once
 
 #include <cmath>

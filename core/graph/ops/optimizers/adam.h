@@ -1,6 +1,7 @@
 // Adam (Kingma and Ba, 2015) with bias correction, and AdamW (Loshchilov and Hutter, 2019), with weight decay that is
 // decoupled from the gradient: w -= rate m_hat / (sqrt(v_hat) + epsilon), with m_hat = m / (1 - beta_1^t) and v_hat = v
 // / (1 - beta_2^t) in the t-th step. Keras adds epsilon to sqrt(v) instead: epsilon_hat.
+// With amsgrad (Reddi et al., 2018), the largest v of all steps so far replaces v.
 #pragma once
 
 #include <array>
@@ -41,7 +42,9 @@ struct AdamMoments {
 // The step of Adam and AdamW, with epsilon added before or after the bias correction.
 struct AdamStep : AdamMoments {
   bool epsilon_hat = false;
+  bool amsgrad = false;
 
+  static constexpr std::array state_names{"m", "v", "largest_v"};
   static constexpr int factors = 3;
   static constexpr bool by_parameter = false;
 
@@ -53,16 +56,22 @@ struct AdamStep : AdamMoments {
         "epsilon then has more effect in the first steps. By default it is added after the correction, as in the "
         "algorithm of the paper and in PyTorch.",
         {});
+    key("amsgrad", &AdamStep::amsgrad,
+        "Whether the step is divided by the root of the largest second average of all steps so far (Reddi et al., "
+        "2018), so that the learning rate of a parameter never grows. It needs one more state.",
+        {});
   }
+  unsigned kept() const { return amsgrad ? 0b111 : 0b011; }
 
   // Adding epsilon before the correction is the same as adding epsilon / sqrt(1 - beta_2^t) after it.
   TRAINCTL_KERNEL_FUNCTION float factor(int which, std::int64_t step) const {
     if (which < 2) return AdamMoments::factor(which, step);
     return epsilon_hat ? epsilon * sqrtf(bias_correction(beta_2, step)) : epsilon;
   }
-  // The step, which is subtracted from the weight.
-  TRAINCTL_KERNEL_FUNCTION float length(const float* factors, float rate, const float* states) const {
-    return rate * (states[0] * factors[0]) / (sqrtf(states[1] * factors[1]) + factors[2]);
+  // The step, which is subtracted from the weight. Without amsgrad, the third state is 0 and the second is the maximum.
+  TRAINCTL_KERNEL_FUNCTION float length(const float* factors, float rate, float* states) const {
+    states[2] = states[1] < states[2] ? states[2] : states[1];
+    return rate * (states[0] * factors[0]) / (sqrtf(states[2] * factors[1]) + factors[2]);
   }
 };
 

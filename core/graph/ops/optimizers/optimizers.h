@@ -13,6 +13,8 @@
 #include "core/graph/ops/optimizers/adafactor.h"
 #include "core/graph/ops/optimizers/adagrad.h"
 #include "core/graph/ops/optimizers/adam.h"
+#include "core/graph/ops/optimizers/adamax.h"
+#include "core/graph/ops/optimizers/ftrl.h"
 #include "core/graph/ops/optimizers/lamb.h"
 #include "core/graph/ops/optimizers/lars.h"
 #include "core/graph/ops/optimizers/lion.h"
@@ -34,7 +36,7 @@ struct UpdateCopy {
 
 // All optimizers; each is in a file in core/graph/ops/optimizers/ (see rule.h there).
 using OptimizerRule =
-    std::variant<Sgd, Adam, AdamW, Nadam, RmsProp, Adagrad, Adadelta, Lion, Lamb, Lars, Adafactor, Muon>;
+    std::variant<Sgd, Adam, AdamW, Nadam, Adamax, RmsProp, Adagrad, Adadelta, Ftrl, Lion, Lamb, Lars, Adafactor, Muon>;
 
 template <class Rule>
 concept FactoredRule = requires {

@@ -34,6 +34,7 @@ struct Target {
 // The row of predictions of a sample, or of one of its positions.
 template <class T>
 struct MetricRow {
+  using Math = cpu::Math;
   const T* x;
   std::int64_t values;
   bool of_sums = false;  // whether x holds the class sums of all ranks instead of predictions

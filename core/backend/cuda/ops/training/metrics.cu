@@ -40,6 +40,7 @@ struct MetricTarget {
 // A row of predictions of a sample, or of one of its positions, processed by a team.
 template <class T>
 struct MetricRow {
+  using Math = cuda::Math;
   const RowTeam& team;
   const T* x;
   int values;
