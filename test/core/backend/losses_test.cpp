@@ -166,6 +166,12 @@ double dice(const Row& x, const Row& target, double) {
   return 1 - 2 * both / all;
 }
 
+double mean_of_values(const Row& x, const Row&, double) {
+  double sum = 0;
+  for (const double v : x) sum += v;
+  return sum / static_cast<double>(x.size());
+}
+
 Row one_hot(double label) {
   Row row(static_cast<std::size_t>(values));
   row[static_cast<std::size_t>(label)] = 1;
@@ -213,7 +219,8 @@ TEST_CASE("losses and their gradients have the values of definitions and central
                                        {BinaryFocalCrossentropy{true, 0.25f, 1.5f, smoothing}, binary_focal},
                                        {SparseCategoricalFocalCrossentropy{{0.25f, 2.0f, smoothing}}, focal},
                                        {CategoricalFocalCrossentropy{{0.25f, 2.0f, smoothing}}, focal},
-                                       {Dice{}, dice}};
+                                       {Dice{}, dice},
+                                       {ExpressionLoss{}, mean_of_values}};
   const auto& [rule, loss_of] = losses[GENERATE(range(std::size_t{0}, std::variant_size_v<LossRule>))];
   const bool accumulate = GENERATE(false, true);
   CAPTURE(name_of(dtype), name_of(rule), smoothing, accumulate);

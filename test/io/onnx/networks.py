@@ -194,5 +194,6 @@ VECTORS = branches(
     grouped=[{"group_normalization": {"groups": 2, **RANDOM}}],
     layered=[{"layer_normalization": RANDOM}],
     normalized=[{"normalization": {"mean": [0.5], "variance": [2]}}],
+    computed=[{"lambda": {"expression": "x * sigmoid(beta * x)", "weights": {"beta": {"shape": [1], "initializer": "ones"}}}}],
     shared=[{"prelu": {"alpha_initializer": "random_normal"}}, {"activation": {"activation": "softmax"}}],
     **functions([]))

@@ -1,0 +1,185 @@
+// Compares losses that are expressions with the same losses of the library, and their gradients with slopes.
+#include <cmath>
+#include <cstring>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "test/catch.h"
+#include "test/core/program/job.h"
+#include "test/core/program/slopes.h"
+
+namespace trainctl::expression_loss_test {
+namespace {
+
+constexpr std::int64_t samples = 6, positions = 3, width = 4;
+
+const std::string by_sample = "layers: [{dense: {units: 5, activation: tanh}}, {dense: {units: 4}}]";
+const std::string probabilities =
+    "layers: [{dense: {units: 5, activation: tanh}}, {dense: {units: 4, activation: softmax}}]";
+
+TestJob job_of(const std::string& network, const std::string& loss, bool has_positions, bool weighs_positions = false) {
+  TestJob job(network, "sgd", loss, "mean_absolute_error");
+  job.spec.inputs[0].sample = has_positions ? Shape{positions, width} : Shape{width};
+  job.spec.outputs[0].target.shape = job.spec.inputs[0].sample;
+  if (weighs_positions) {
+    job.spec.weight = {positions};
+    job.spec.is_masked = true;
+  }
+  return job;
+}
+
+// Random samples with targets between 0.1 and 1, of which sample 2 has the weight 0 and targets 0.
+struct Samples {
+  std::vector<float> inputs, targets, weights;
+  std::vector<std::int64_t> numbers;
+
+  Samples(bool has_positions, bool weighs_positions) {
+    std::mt19937 random(7);
+    std::normal_distribution<float> normal;
+    std::uniform_real_distribution<float> uniform(0.1f, 1.0f);
+    const std::int64_t rows = has_positions ? positions : 1;
+    for (std::int64_t i = 0; i < samples; ++i) {
+      for (std::int64_t k = 0; k < rows * width; ++k) {
+        inputs.push_back(normal(random));
+        targets.push_back(i == 2 ? 0.0f : uniform(random));
+      }
+      for (std::int64_t k = 0; k < (weighs_positions ? positions : 1); ++k) {
+        weights.push_back(i == 2 ? 0.0f : 0.5f + 0.25f * static_cast<float>(i + k));
+      }
+      numbers.push_back(i);
+    }
+  }
+  Batch batch() {
+    Batch batch;
+    batch.inputs = {{inputs.data(), DType::float32, std::ssize(inputs)}};
+    batch.targets = {{targets.data(), DType::float32, std::ssize(targets)}};
+    batch.weights = {weights.data(), DType::float32, std::ssize(weights)};
+    batch.samples = {numbers.data(), DType::int64, samples};
+    batch.count = samples;
+    return batch;
+  }
+};
+
+struct Results {
+  std::vector<double> values;  // of the loss and the metric
+  std::vector<float> gradients;
+};
+
+Results run(const Program& program, Samples& data) {
+  const auto backend = make_cpu_backend({});
+  const auto communicator = solo_communicator();
+  KernelChoices choices;
+  Engine engine(*backend, *communicator, compile({program}, *backend, choices));
+  std::mt19937 random(22);
+  draw_weights(engine, random);
+  engine.upload();
+  StepResult result;
+  engine.run(0, data.batch(), {}, result);
+  Results results;
+  for (const MetricResult& of : program.results) results.values.push_back(of.of(result.sums, result.count));
+  if (program.step.gradients == no_tensor) return results;
+  std::vector<std::byte> bytes;
+  engine.read_tensor(0, program.step.gradients, bytes);
+  results.gradients.resize(bytes.size() / sizeof(float));
+  std::memcpy(results.gradients.data(), bytes.data(), bytes.size());
+  return results;
+}
+
+void compare(const Results& found, const Results& expected) {
+  REQUIRE(found.values.size() == expected.values.size());
+  REQUIRE(found.gradients.size() == expected.gradients.size());
+  for (std::size_t i = 0; i < found.values.size(); ++i) CHECK(found.values[i] == Approx(expected.values[i]));
+  for (std::size_t i = 0; i < found.gradients.size(); ++i) {
+    CHECK(found.gradients[i] == Approx(expected.gradients[i]).epsilon(1e-4).margin(1e-6));
+  }
+}
+
+struct Twin {
+  std::string expression, loss, network;
+};
+
+std::string error_of(const std::string& loss) {
+  try {
+    static_cast<void>(job_of(by_sample, loss, false).training(samples));
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("a loss that is an expression is the same as the loss of the library", "[expression]") {
+  const std::vector<Twin> twins = {
+      {"{expression: mean(square(y_true - y_pred))}", "mean_squared_error", by_sample},
+      {"{expression: 'mean(square(y_true - y_pred), axis=-1)'}", "mean_squared_error", by_sample},
+      {"{expression: '2 * mean(abs(y_true - y_pred)) / scale', scale: 2}", "mean_absolute_error", by_sample},
+      {"{expression: 'where(abs(y_true - y_pred) <= d, 0.5 * (y_true - y_pred) ** 2, "
+       "d * abs(y_true - y_pred) - 0.5 * d * d)', d: 0.5}",
+       "{name: huber, delta: 0.5}", by_sample},
+      {"{expression: mean(log(cosh(y_pred - y_true)))}", "log_cosh", by_sample},
+      {"{expression: '-sum(y_true * log(y_pred), axis=-1)'}", "categorical_crossentropy", probabilities},
+  };
+  for (const Twin& twin : twins) {
+    for (const bool has_positions : {false, true}) {
+      for (const bool weighs_positions : {false, true}) {
+        if (weighs_positions && !has_positions) continue;
+        CAPTURE(twin.expression, has_positions, weighs_positions);
+        Samples data(has_positions, weighs_positions);
+        const TestJob of_expression = job_of(twin.network, twin.expression, has_positions, weighs_positions);
+        const TestJob of_library = job_of(twin.network, twin.loss, has_positions, weighs_positions);
+        for (const int micro_batches : {1, 3}) {
+          compare(run(of_expression.training(samples, micro_batches), data),
+                  run(of_library.training(samples, micro_batches), data));
+        }
+        compare(run(of_expression.evaluation(samples), data), run(of_library.evaluation(samples), data));
+      }
+    }
+  }
+}
+
+TEST_CASE("gradients of loss expressions are the slopes of the loss", "[expression]") {
+  for (const char* loss :
+       {"{expression: mean(maximum(0, margin - y_true * y_pred)), margin: 1}",
+        "{expression: 'mean(square(y_pred)) - 0.5 * mean(tanh(y_pred * y_true)) + 0.1'}",
+        "{expression: 'logsumexp(y_pred - y_true, axis=1)'}", "{expression: 'mean(y_pred[:, 1:] * y_true[:, :-1])'}"}) {
+    CAPTURE(loss);
+    Samples data(false, false);
+    const TestJob job = job_of(by_sample, loss, false);
+    check_slopes(job.training(samples), data.batch(), 4e-3f);
+    check_slopes(job.training(samples, 2), data.batch(), 4e-3f);
+  }
+}
+
+TEST_CASE("samples of weight 0 change neither loss nor gradients, also if their values are not finite",
+          "[expression]") {
+  Samples data(false, false);
+  const TestJob job = job_of(by_sample, "{expression: mean(square(y_pred) / y_true)}", false);  // 0 for sample 2
+  const Results results = run(job.training(samples), data);
+  CHECK(std::isfinite(results.values[0]));
+  for (const float gradient : results.gradients) CHECK(std::isfinite(gradient));
+  check_slopes(job.training(samples), data.batch(), 4e-3f);
+}
+
+TEST_CASE("mistakes in loss expressions are reported with their column", "[expression]") {
+  const std::pair<const char*, const char*> cases[] = {
+      {"{expression: mean(sqare(y_pred))}", "column 6 of the expression: there is no function 'sqare'"},
+      {"{expression: mean(y_pred - y_tru)}", "column 15 of the expression: 'y_tru' is unknown"},
+      {"{expression: sum(y_pred)}", "axis is missing"},
+      {"{expression: 'mean(y_pred) * mean(y_true)'}", "can only be multiplied or divided by a number"},
+      {"{expression: 'mean(y_pred) + y_true[0]'}", "dimension 0"},
+      {"{expression: mean(y_true)}", "does not use y_pred"},
+      {"{expression: mean(y_pred), margin: 1}", "does not use 'margin'"},
+      {"{expression: mean(y_pred) * y_true, y_true: 1}", "'y_true' cannot be set"},
+      {"{expression: mean(y_pred}", "of the expression"},
+      {"{expression: mean(y_pred) * margin, margin: x}", "margin"},
+  };
+  for (const auto& [loss, message] : cases) {
+    CAPTURE(loss);
+    CHECK_THAT(error_of(loss), Catch::Matchers::ContainsSubstring(message));
+  }
+}
+
+}  // namespace trainctl::expression_loss_test
