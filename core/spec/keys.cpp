@@ -113,6 +113,12 @@ void read_entries(const Section& section, const std::vector<Target>& targets, co
       if (wrong) result.failed(*key, &entry.value);
     }
     if (found || contains(names, entry.key)) continue;
+    if (section.rest() != nullptr && entry.value.is_null()) {
+      reader.error(entry.key_location,
+                   format("'{}' has no value; inside {{ }}, a text with commas needs quotes", entry.key));
+      result.good = result.complete = false;
+      continue;
+    }
     if (section.rest() != nullptr) {
       remaining.entries.push_back(entry);
       continue;

@@ -142,7 +142,7 @@ TEST_CASE("a loss that is an expression is the same as the loss of the library",
 
 TEST_CASE("gradients of loss expressions are the slopes of the loss", "[expression]") {
   for (const char* loss :
-       {"{expression: mean(maximum(0, margin - y_true * y_pred)), margin: 1}",
+       {"{expression: 'mean(maximum(0, margin - y_true * y_pred))', margin: 1}",
         "{expression: 'mean(square(y_pred)) - 0.5 * mean(tanh(y_pred * y_true)) + 0.1'}",
         "{expression: 'logsumexp(y_pred - y_true, axis=1)'}", "{expression: 'mean(y_pred[:, 1:] * y_true[:, :-1])'}"}) {
     CAPTURE(loss);
@@ -174,11 +174,12 @@ TEST_CASE("mistakes in loss expressions are reported with their column", "[expre
       {"{expression: mean(y_pred), margin: 1}", "does not use 'margin'"},
       {"{expression: mean(y_pred) * y_true, y_true: 1}", "'y_true' cannot be set"},
       {"{expression: mean(y_pred}", "of the expression"},
+      {"{expression: mean(maximum(0, y_pred)), margin: 1}", "'y_pred))' has no value; inside { }, a text with commas"},
       {"{expression: mean(y_pred) * margin, margin: x}", "margin"},
   };
   for (const auto& [loss, message] : cases) {
-    CAPTURE(loss);
-    CHECK_THAT(error_of(loss), Catch::Matchers::ContainsSubstring(message));
+    CAPTURE(loss, error_of(loss));
+    CHECK(error_of(loss).find(message) != std::string::npos);
   }
 }
 
