@@ -51,7 +51,7 @@ TEST_CASE("unknown keys and names are reported with the nearest known one") {
       {"[accuracy]", "[top_1_accuracy]", "c.yaml:15:13: unknown metric 'top_1_accuracy'; did you mean 'accuracy'?"},
       {"dense: {units", "Linear: {units", "c.yaml:10:7: unknown layer 'Linear'; did you mean 'dense'?"},
       {"- flatten", "- BatchNorm2d", "c.yaml:9:7: unknown layer 'BatchNorm2d'; did you mean 'batch_normalization'?"},
-      {"- flatten", "- LeakyReLU", "c.yaml:9:7: unknown layer 'LeakyReLU'; did you mean 'activation'?"},
+      {"- flatten", "- LeakyReLU", "c.yaml:9:7: unknown layer 'LeakyReLU'; did you mean 'leaky_relu'?"},
       {"dense: {units", "danse: {units", "c.yaml:10:7: unknown layer 'danse'; did you mean 'dense'?"},
       {"- flatten", "- flaten", "c.yaml:9:7: unknown layer 'flaten'; did you mean 'flatten'?"},
       {"units: 10", "unitz: 10",

@@ -153,7 +153,10 @@ TEST_CASE("an optimizer of Keras is imported as the one that takes the same step
         "{name: rmsprop, rho: 0.8, epsilon_in_root: true}");
   CHECK(optimizer("Adagrad", "{}") == "{name: adagrad, epsilon_in_root: true}");
   CHECK(optimizer("Nadam", "{}") == "nadam");
-  CHECK(optimizer("Ftrl", "{}") == "left out");
+  CHECK(optimizer("Ftrl", "{}") == "ftrl");
+  CHECK(optimizer("Adamax", R"({"beta_2": 0.9})") == "{name: adamax, beta_2: 0.9}");
+  CHECK(optimizer("Adam", R"({"amsgrad": true})") == "{name: adam, amsgrad: true, epsilon_hat: true}");
+  CHECK(optimizer("Unknown", "{}") == "left out");
   CHECK(optimizer("SGD", R"({"weight_decay": null, "learning_rate": 0.5, "momentum": 0.9})") ==
         "{name: sgd, learning_rate: 0.5, momentum: 0.9}");
   const CompiledWith sgd = imported("SGD", R"({"weight_decay": 0.03, "learning_rate": 0.5})");
