@@ -71,6 +71,9 @@ struct SoftmaxOptions final : ActivationLayer {
                                 to_string(layer.shape(inputs[0])), rank - 1),
                          inputs[0]);
     }
+    if (axis == rank - 1) {  // a loss would not know that the network ends in a softmax
+      return layer.error(format("axis {} is the last one: write -1, the default", axis), inputs[0]);
+    }
     return expand_expression(layer, inputs[0], "softmax(x, axis)", {{"axis", static_cast<double>(axis)}});
   }
 };

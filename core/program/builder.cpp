@@ -81,6 +81,7 @@ void ProgramBuilder::add_heads(std::vector<ResolvedOutput> outputs, const MeshRa
     heads_.push_back(spec_.predicts() ? prediction_head(std::move(outputs[i]), logits, graph_)
                                       : loss_head(std::move(outputs[i]), logits, mask, graph_, rank));
     const OutputHead& head = heads_.back();
+    if (head.values != no_tensor) graph_.outputs[i] = head.values;  // the gradient begins at the values of the loss
     step.predictions.push_back(head.predictions);
     if (spec_.predicts()) continue;
     program_.target_encodings.push_back(head.output.target_encoding);

@@ -122,9 +122,7 @@ TensorId add_loss_values(Graph& graph, const ResolvedOutput& output, TensorId pr
   const auto rows = static_cast<double>(rows_per_weight(shape, weighted));
   values = builder.apply(ScalarFunction::multiply, {values, builder.number(rows, 0)}, 0);
   values = kept("where(weight == 0, 0, x)", values);
-  const TensorId result = builder.tensor(values);
-  std::ranges::replace(graph.outputs, predictions, result);
-  return result;
+  return builder.tensor(values);
 }
 
 std::string mistake_in_loss(Graph graph, const ResolvedOutput& output, TensorId predictions) {

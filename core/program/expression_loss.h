@@ -9,8 +9,8 @@
 namespace trainctl {
 
 // Appends the ops of an output's loss expression to a graph, which computes the values of the loss from the output
-// `predictions` [N, P..., K], the targets (float32, of the same shape) and the weights, float32 [N] or [N, P...]. The
-// values take the place of the output in graph.outputs. Returns the values, float32 of the shape of the weights: one
+// `predictions` [N, P..., K], the targets (float32, of the same shape) and the weights, float32 [N] or [N, P...].
+// Returns the values, float32 of the shape of the weights: one
 // for each position if it has its own weight, otherwise one for each sample, multiplied by the number of positions,
 // because the losses of all outputs are divided by numbers of positions. Values and gradients of weight 0 are 0, also
 // where the expression is not finite. Throws ExpressionError.

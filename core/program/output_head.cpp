@@ -2,6 +2,7 @@
 #include "core/program/output_head.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "core/graph/ops/collectives.h"
@@ -169,6 +170,9 @@ OutputHead loss_head(ResolvedOutput resolved, TensorId logits, TensorId mask, Gr
     return head;
   }
   if (output.loss.expression != nullptr) {
+    // The ops of the graph that compute the values read the weights of positions.
+    std::ranges::move(head.weight_ops, std::back_inserter(graph.ops));
+    head.weight_ops.clear();
     const TensorId weights = head.weights != no_tensor ? head.weights : graph.weights;
     head.values = add_loss_values(graph, output, logits, head.targets, weights);
     const TensorType values = graph.tensor(head.values).type;

@@ -1,4 +1,5 @@
 // Compares losses that are expressions with the same losses of the library, and their gradients with slopes.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <random>
@@ -51,10 +52,10 @@ struct Samples {
       numbers.push_back(i);
     }
   }
-  Batch batch() {
+  Batch batch(std::size_t outputs) {
     Batch batch;
     batch.inputs = {{inputs.data(), DType::float32, std::ssize(inputs)}};
-    batch.targets = {{targets.data(), DType::float32, std::ssize(targets)}};
+    batch.targets.assign(outputs, {targets.data(), DType::float32, std::ssize(targets)});
     batch.weights = {weights.data(), DType::float32, std::ssize(weights)};
     batch.samples = {numbers.data(), DType::int64, samples};
     batch.count = samples;
@@ -76,7 +77,7 @@ Results run(const Program& program, Samples& data) {
   draw_weights(engine, random);
   engine.upload();
   StepResult result;
-  engine.run(0, data.batch(), {}, result);
+  engine.run(0, data.batch(program.batch.targets.size()), {}, result);
   Results results;
   for (const MetricResult& of : program.results) results.values.push_back(of.of(result.sums, result.count));
   if (program.step.gradients == no_tensor) return results;
@@ -140,6 +141,42 @@ TEST_CASE("a loss that is an expression is the same as the loss of the library",
   }
 }
 
+TEST_CASE("loss expressions leave out the positions of a padding mask", "[expression]") {
+  const std::string masked = "layers: [{masking: {}}, {dense: {units: 5, activation: tanh}}, {dense: {units: 4}}]";
+  Samples data(true, false);
+  for (std::int64_t i = 0; i < samples * positions; ++i) {
+    if (i % positions > i / positions % positions) std::fill_n(data.inputs.begin() + i * width, width, 0.0f);
+  }
+  const TestJob of_expression = job_of(masked, "{expression: 'mean(square(y_true - y_pred), axis=-1)'}", true);
+  const TestJob of_library = job_of(masked, "mean_squared_error", true);
+  for (const int micro_batches : {1, 3}) {
+    compare(run(of_expression.training(samples, micro_batches), data),
+            run(of_library.training(samples, micro_batches), data));
+  }
+  compare(run(of_expression.evaluation(samples), data), run(of_library.evaluation(samples), data));
+}
+
+TEST_CASE("a loss expression can be that of one of two outputs that are the same tensor", "[expression]") {
+  const std::string text =
+      "{outputs: [scores, kind], layers: [{dense: {name: scores, units: 4}}, {activation: {name: kind, activation: "
+      "softmax}}]}";
+  const auto job_with = [&](const char* loss) {
+    TestJob job = job_of(text, loss, false);
+    const TestJob kind = job_of(text, "categorical_crossentropy", false);
+    job.spec.outputs.push_back(kind.spec.outputs[0]);
+    job.spec.outputs[0].name = "scores";
+    job.spec.outputs[1].name = "kind";
+    return job;
+  };
+  Samples data(false, false);
+  const auto results_of = [&](const char* loss) {
+    const TestJob job = job_with(loss);
+    const Program program = job.training(samples);
+    return run(program, data);
+  };
+  compare(results_of("{expression: mean(square(y_true - y_pred))}"), results_of("mean_squared_error"));
+}
+
 TEST_CASE("gradients of loss expressions are the slopes of the loss", "[expression]") {
   for (const char* loss :
        {"{expression: 'mean(maximum(0, margin - y_true * y_pred))', margin: 1}",
@@ -148,8 +185,8 @@ TEST_CASE("gradients of loss expressions are the slopes of the loss", "[expressi
     CAPTURE(loss);
     Samples data(false, false);
     const TestJob job = job_of(by_sample, loss, false);
-    check_slopes(job.training(samples), data.batch(), 4e-3f);
-    check_slopes(job.training(samples, 2), data.batch(), 4e-3f);
+    check_slopes(job.training(samples), data.batch(1), 4e-3f);
+    check_slopes(job.training(samples, 2), data.batch(1), 4e-3f);
   }
 }
 
@@ -160,7 +197,7 @@ TEST_CASE("samples of weight 0 change neither loss nor gradients, also if their 
   const Results results = run(job.training(samples), data);
   CHECK(std::isfinite(results.values[0]));
   for (const float gradient : results.gradients) CHECK(std::isfinite(gradient));
-  check_slopes(job.training(samples), data.batch(), 4e-3f);
+  check_slopes(job.training(samples), data.batch(1), 4e-3f);
 }
 
 TEST_CASE("mistakes in loss expressions are reported with their column", "[expression]") {
