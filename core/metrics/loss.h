@@ -16,14 +16,15 @@ namespace trainctl {
 // network's last activation.
 enum class FromLogits { automatic, yes, no };
 
-// The options that all losses share. A loss adds the options of its rule (core/graph/ops/losses/).
 struct OutputExpression;
 
+// The options that all losses share. A loss adds the options of its rule (core/graph/ops/losses/).
 struct LossOptions : Options {
   FromLogits from_logits = FromLogits::automatic;  // for losses that apply a softmax or sigmoid
   std::optional<std::int64_t> ignore_index;        // for losses on class numbers
 
   virtual LossRule rule() const = 0;
+  // The expression of the loss; null if it is not an expression.
   virtual std::shared_ptr<const OutputExpression> expression() const { return nullptr; }
 };
 

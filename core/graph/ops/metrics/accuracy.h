@@ -15,8 +15,7 @@ struct Accuracy : MeanMetric {
   static constexpr std::array aliases{"acc", "binary_accuracy", "categorical_accuracy", "sparse_categorical_accuracy"};
   static constexpr const char* meaning =
       "Share of correctly classified samples or, if the loss is for yes-or-no outputs, of correct outputs. The loss "
-      "alone decides between the two, whichever of Keras' names is "
-      "written.";
+      "alone decides between the two, whichever of Keras' names is written.";
   static constexpr bool larger_is_better = true;
 
   template <class Key>

@@ -43,8 +43,7 @@ struct Ftrl {
         "Factor of the squared L2 norm of the parameters in the objective, which stabilizes the steps.", at_least(0));
     key("l2_shrinkage_regularization_strength", &Ftrl::l2_shrinkage_regularization_strength,
         "Factor of the squared L2 norm of the parameters in the loss: 2 l2_shrinkage_regularization_strength w is "
-        "added "
-        "to the gradient, but not to the sum of squared gradients.",
+        "added to the gradient, but not to the sum of squared gradients.",
         at_least(0));
     key("beta", &Ftrl::beta, "The beta of the paper, which is added to the root of the sum of squared gradients.",
         at_least(0));
