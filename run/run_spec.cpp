@@ -37,7 +37,7 @@ void check_name(const RunSpec& spec, const Node& node, Reader& reader) {
 void check_monitors(const RunSpec& spec, const Node& node, Reader& reader) {
   const std::vector<std::string> outputs = output_names(spec.model);
   if (!spec.train.reads_choices_of(outputs)) return;  // what could not be read was reported
-  const std::vector<std::string> results = spec.train.result_names(outputs);
+  const std::vector<std::string> results = spec.train.result_names(spec.model);
   const auto check = [&](const std::string& monitor, const Node* section) {
     const std::string problem = why_not_monitored(monitor, results, spec.data.validation.has_value());
     const Node* key = section->find("monitor");

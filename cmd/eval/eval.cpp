@@ -210,8 +210,7 @@ int evaluate_checkpoint(const RunSpec& config, RunSpec spec, const EvalOptions& 
 
 int run_eval(EvalOptions& options) {
   const RunSpec spec = load_run_spec(options.common, options.launch);
-  const std::vector<Threshold> thresholds =
-      read_thresholds(options.thresholds, spec.train.result_names(output_names(spec.model)));
+  const std::vector<Threshold> thresholds = read_thresholds(options.thresholds, spec.train.result_names(spec.model));
   const RunSpec evaluated = options.confusion ? with_confusion_matrix(spec) : spec;
   const Situation situation = find_situation(Variables::of_process());
   prepare_data_with_progress(spec.data);

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "core/base/format.h"
+#include "core/layers/expression/input_names.h"
 #include "core/layers/expression/layer_expression.h"
 #include "core/layers/initializers.h"
 #include "core/layers/regularizers.h"
@@ -59,18 +60,7 @@ struct LambdaOptions final : LayerOptions {
 };
 
 void check_lambda(const LambdaOptions& options, const Node& node, Reader& reader) {
-  const std::size_t given = std::max<std::size_t>(1, options.from.items.size());
-  if (options.inputs.items.size() != given) {
-    const Node* inputs = node.find("inputs");
-    reader.error(inputs != nullptr ? inputs->location : node.location,
-                 format("`inputs` must name the {} of the expression, in the order of `from`",
-                        given == 1 ? std::string("input") : format("{} inputs", given)));
-  }
-  std::vector<std::string> names = options.inputs.items;
-  std::sort(names.begin(), names.end());
-  if (std::adjacent_find(names.begin(), names.end()) != names.end()) {
-    reader.error(node.find("inputs")->location, "two inputs have the same name");
-  }
+  check_input_names(options.inputs.items, std::max<std::size_t>(1, options.from.items.size()), node, reader);
   for (const auto& [name, weight] : options.weights) {
     for (const std::string& input : options.inputs.items) {
       if (input == name) reader.error(node.find("weights")->location, format("'{}' is also an input", name));

@@ -22,7 +22,7 @@ std::vector<MetricResult> metric_results(const std::vector<ResolvedOutput>& outp
   for (std::size_t i = 0; i < outputs.size() && outputs.size() > 1; ++i) {
     const auto rows = static_cast<double>(outputs[i].rows_counted);
     const auto mean = [rows](std::span<const double> sums, double count) { return sums[0] / (count * rows); };
-    results.push_back({outputs[i].prefixed("loss"), i, 1, mean, 0, true});
+    results.push_back({outputs[i].name.empty() ? "output_loss" : outputs[i].prefixed("loss"), i, 1, mean, 0, true});
   }
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     if (!outputs[i].perplexity) continue;

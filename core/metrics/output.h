@@ -1,4 +1,4 @@
-// An output of the network with its loss, weight and metrics, resolved against the network.
+// An output of the network, or an added loss, with its loss, weight and metrics, resolved against the network.
 #pragma once
 
 #include <string>
@@ -22,6 +22,7 @@ struct ResolvedOutput {
   std::int64_t rows_each = 1;     // rows of the output that share one weight
   std::int64_t rows_counted = 1;  // rows of the output for each unit of a step's count
 
+  bool is_added = false;   // whether it is an added loss, which has values [N] of samples and no targets and metrics
   bool is_masked = false;  // whether the output has a padding mask
 
   // Whether losses and metrics leave out positions, by a padding mask or the target.

@@ -78,15 +78,17 @@ void ProgramBuilder::add_heads(std::vector<ResolvedOutput> outputs, const MeshRa
       step.predictions.push_back(no_tensor);
       continue;
     }
-    heads_.push_back(spec_.predicts() ? prediction_head(std::move(outputs[i]), logits, graph_)
-                                      : loss_head(std::move(outputs[i]), logits, mask, graph_, rank));
+    heads_.push_back(spec_.predicts()
+                         ? prediction_head(std::move(outputs[i]), logits, graph_)
+                         : loss_head(std::move(outputs[i]), logits, mask, spec_.divides_by_weight(), graph_, rank));
     const OutputHead& head = heads_.back();
     if (head.values != no_tensor) graph_.outputs[i] = head.values;  // the gradient begins at the values of the loss
-    step.predictions.push_back(head.predictions);
+    if (!head.output.is_added) step.predictions.push_back(head.predictions);
     if (spec_.predicts()) continue;
+    step.losses.push_back(head.loss);
+    if (head.output.is_added) continue;
     program_.target_encodings.push_back(head.output.target_encoding);
     program_.batch.targets.push_back(head.targets);
-    step.losses.push_back(head.loss);
     step.metrics.insert(step.metrics.end(), head.metrics.begin(), head.metrics.end());
   }
 }

@@ -95,34 +95,48 @@ class LossValues {
 
 }  // namespace
 
-TensorId add_loss_values(Graph& graph, const ResolvedOutput& output, TensorId predictions, TensorId targets,
-                         TensorId weights) {
-  const OutputExpression& expression = *output.loss.expression;
+TensorId add_loss_values(Graph& graph, const LossSources& sources) {
   ExpressionScope scope;
   scope.append = [&](std::shared_ptr<const OpDef> def, std::vector<TensorId> inputs) {
-    return graph.add_op(std::move(def), std::move(inputs), output.prefixed("loss"), expression.text.location)[0];
+    return graph.add_op(std::move(def), std::move(inputs), sources.name, sources.text.location)[0];
   };
   scope.type_of = [&](TensorId tensor) { return graph.tensor(tensor).type; };
-  const Shape shape = graph.tensor(predictions).type.shape, weighted = graph.tensor(weights).type.shape;
+  const Shape weighted = graph.tensor(sources.weights).type.shape;
   ExpressionBuilder builder(scope);
   const auto weights_of = [&](std::int64_t rank) {
     Shape aligned = weighted;
     while (aligned.rank() < rank) aligned = aligned.with_appended(1);
-    return builder.reshaped(builder.input(weights, true), aligned);
+    return builder.reshaped(builder.input(sources.weights, true), aligned);
   };
   const auto kept = [&](const char* text, const ExpressionOperand& x) {
     return builder.evaluate(parse_expression(text), {{"x", x}, {"weight", weights_of(x.rank())}});
   };
-  builder.define("y_true", builder.input(targets, true));
-  builder.define("y_pred", kept("where(weight == 0, stop_gradient(x), x)", builder.input(predictions, true)));
-  for (const auto& [name, value] : expression.constants) builder.define(name, builder.number(value, 0));
+  for (const auto& [name, tensor] : sources.targets) builder.define(name, builder.input(tensor, true));
+  for (const auto& [name, tensor] : sources.values) {
+    builder.define(name, kept("where(weight == 0, stop_gradient(x), x)", builder.input(tensor, true)));
+  }
+  for (const auto& [name, value] : sources.constants) builder.define(name, builder.number(value, 0));
 
-  ExpressionOperand values = LossValues(builder, weighted).of(parse_expression(expression.text.value));
-  if (!values.is_tensor()) throw ExpressionError(values.column, "the loss is a number, which y_pred does not change");
-  const auto rows = static_cast<double>(rows_per_weight(shape, weighted));
-  values = builder.apply(ScalarFunction::multiply, {values, builder.number(rows, 0)}, 0);
+  ExpressionOperand values = LossValues(builder, weighted).of(parse_expression(sources.text.value));
+  if (!values.is_tensor()) {
+    throw ExpressionError(values.column, "the loss is a number, which the network does not change");
+  }
+  values = builder.apply(ScalarFunction::multiply, {values, builder.number(sources.scale, 0)}, 0);
   values = kept("where(weight == 0, 0, x)", values);
   return builder.tensor(values);
+}
+
+TensorId add_loss_values(Graph& graph, const ResolvedOutput& output, TensorId predictions, TensorId targets,
+                         TensorId weights) {
+  const OutputExpression& expression = *output.loss.expression;
+  const std::int64_t rows = rows_per_weight(graph.tensor(predictions).type.shape, graph.tensor(weights).type.shape);
+  return add_loss_values(graph, {.name = output.prefixed("loss"),
+                                 .text = expression.text,
+                                 .values = {{"y_pred", predictions}},
+                                 .targets = {{"y_true", targets}},
+                                 .constants = expression.constants,
+                                 .weights = weights,
+                                 .scale = static_cast<double>(rows)});
 }
 
 std::string mistake_in_loss(Graph graph, const ResolvedOutput& output, TensorId predictions) {

@@ -4,6 +4,7 @@
 #include "core/base/format.h"
 #include "core/metrics/output_expression.h"
 #include "core/optim/optimizer.h"
+#include "core/program/added_loss.h"
 #include "core/program/expression_loss.h"
 
 namespace trainctl {
@@ -127,7 +128,8 @@ Network build_network(const ProgramSpec& spec, std::int64_t micro_batch, bool tr
     known = known && chance != 0;
     network.chance_loss += network.outputs[i].weight * chance;
   }
-  if (!known) network.chance_loss = 0;
+  if (reader.ok()) add_losses(network, spec, built.added_losses, reader);
+  if (!known || !built.added_losses.empty()) network.chance_loss = 0;
   return network;
 }
 

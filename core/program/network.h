@@ -15,7 +15,7 @@ namespace trainctl {
 
 struct Network {
   Graph graph;                          // forward, neither cut nor fused
-  std::vector<ResolvedOutput> outputs;  // in the order of the spec
+  std::vector<ResolvedOutput> outputs;  // in the order of the spec; then the model's added losses
   std::vector<LayerLine> layers;        // one line for each layer that the user wrote
   std::set<std::string> blocks;         // paths of residual blocks and of the bodies of repeats
   double chance_loss = 0;               // expected loss before any training; 0: unknown

@@ -16,6 +16,7 @@
 #include "core/graph/ops/reshaping/shaping.h"
 #include "core/graph/ops/training/update.h"
 #include "core/metrics/targets.h"
+#include "core/program/added_loss.h"
 #include "core/program/expression_loss.h"
 #include "core/program/fused_loss.h"
 #include "core/program/placements.h"
@@ -112,6 +113,16 @@ void add_weights(OutputHead& head, TensorId mask, Graph& graph) {
                       output.loss.location}};
 }
 
+// Sets the values of a loss that is an expression.
+void set_values(OutputHead& head, TensorId values, Graph& graph) {
+  const TensorType type = graph.tensor(values).type;
+  const Shape rows = type.shape.with_appended(1);
+  const std::string name = head.output.prefixed("loss");
+  head.values = values;
+  head.value_rows = add(graph, name + "/rows", {rows, type.dtype}, Role::activation);
+  head.class_ops = {{std::make_shared<Reshape>(rows), {values}, {head.value_rows}, name, {}}};
+}
+
 // Adds the gradient of the loss with respect to what its op reads.
 void add_gradients(OutputHead& head, Graph& graph) {
   const Tensor& of = graph.tensor(head.values != no_tensor ? head.values : head.logits);
@@ -147,13 +158,21 @@ OutputHead prediction_head(ResolvedOutput output, TensorId logits, Graph& graph)
   return head;
 }
 
-OutputHead loss_head(ResolvedOutput resolved, TensorId logits, TensorId mask, Graph& graph, const MeshRank& rank) {
+OutputHead loss_head(ResolvedOutput resolved, TensorId logits, TensorId mask, bool by_weight, Graph& graph,
+                     const MeshRank& rank) {
   OutputHead head;
   head.output = std::move(resolved);
   head.logits = logits;
   const ResolvedOutput& output = head.output;
   if (logits == no_tensor) {
     add_sums(head, graph);
+    return head;
+  }
+  if (output.is_added) {
+    add_sums(head, graph);
+    head.weights = add_sample_weights(graph, output.prefixed("loss"), by_weight);
+    set_values(head, logits, graph);
+    if (graph.training) add_gradients(head, graph);
     return head;
   }
   const TensorType type = graph.tensor(logits).type;
@@ -174,11 +193,7 @@ OutputHead loss_head(ResolvedOutput resolved, TensorId logits, TensorId mask, Gr
     std::ranges::move(head.weight_ops, std::back_inserter(graph.ops));
     head.weight_ops.clear();
     const TensorId weights = head.weights != no_tensor ? head.weights : graph.weights;
-    head.values = add_loss_values(graph, output, logits, head.targets, weights);
-    const TensorType values = graph.tensor(head.values).type;
-    const Shape rows = values.shape.with_appended(1);
-    head.value_rows = add(graph, output.prefixed("loss") + "/rows", {rows, values.dtype}, Role::activation);
-    head.class_ops = {{std::make_shared<Reshape>(rows), {head.values}, {head.value_rows}, output.prefixed("loss"), {}}};
+    set_values(head, add_loss_values(graph, output, logits, head.targets, weights), graph);
   }
   if (graph.training) add_gradients(head, graph);
   const auto any_metric = [&](const auto& is) { return std::any_of(output.metrics.begin(), output.metrics.end(), is); };

@@ -14,7 +14,7 @@ namespace trainctl {
 // Prediction programs have only the predictions; an output on another stage of the pipeline has only the sums.
 struct OutputHead {
   ResolvedOutput output;
-  TensorId logits = no_tensor;         // the graph's output, which the loss reads
+  TensorId logits = no_tensor;         // the graph's output, which the loss reads; the values of an added loss
   std::optional<ColumnRange> classes;  // range of the classes of this rank's logits, if there are class sums
   TensorId class_sums = no_tensor;     // sums over this rank's classes
   TensorId all_class_sums =
@@ -54,9 +54,10 @@ struct SharedSums {
 // Returns the head of an output for prediction, which has only predictions. Adds its tensors to the graph.
 OutputHead prediction_head(ResolvedOutput output, TensorId logits, Graph& graph);
 // Returns the head of an output for training or evaluation; without `logits` it has only the sums. `mask` is the
-// output's padding mask, or no_tensor. Ranks along the tensor axis may hold different ranges of the classes
-// (gather_outputs()).
-OutputHead loss_head(ResolvedOutput output, TensorId logits, TensorId mask, Graph& graph, const MeshRank& rank);
+// output's padding mask, or no_tensor; `by_weight`: ProgramSpec::divides_by_weight(). Ranks along the tensor axis may
+// hold different ranges of the classes (gather_outputs()).
+OutputHead loss_head(ResolvedOutput output, TensorId logits, TensorId mask, bool by_weight, Graph& graph,
+                     const MeshRank& rank);
 
 // Gathers the outputs that are split along the tensor axis, except outputs with a loss that can be computed from ranges
 // of the classes. With `predicts`, gathers all outputs that are split.

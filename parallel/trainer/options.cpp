@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/base/format.h"
+#include "core/layers/model/model_options.h"
 #include "core/metrics/metric.h"
 #include "core/optim/schedule.h"
 #include "core/spec/suggestion.h"
@@ -81,12 +82,14 @@ bool TrainOptions::reads_choices_of(const std::vector<std::string>& outputs) con
   });
 }
 
-std::vector<std::string> TrainOptions::result_names(const std::vector<std::string>& outputs) const {
+std::vector<std::string> TrainOptions::result_names(const ModelOptions& model) const {
+  const std::vector<std::string> outputs = output_names(model);
   std::vector<std::string> names{"loss"};
   const bool several = outputs.size() > 1;
   for (const std::string& output : outputs) {
-    if (several) names.push_back(output + "_loss");
+    if (several || !model.add_loss.empty()) names.push_back(several ? output + "_loss" : "output_loss");
   }
+  for (const auto& [name, loss] : model.add_loss) names.push_back(name + "_loss");
   for (const std::string& output : outputs) {
     const std::string prefix = several ? output + "_" : "";
     for (const Choice& metric : metrics.of(output)) {

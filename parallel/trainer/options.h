@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/layers/model/model.h"
 #include "core/metrics/choices.h"
 #include "core/metrics/class_weights.h"
 #include "core/metrics/loss_reduction.h"
@@ -83,8 +84,8 @@ struct TrainOptions {
   // Whether each of the model's outputs has a loss and all metrics were read without errors.
   bool reads_choices_of(const std::vector<std::string>& outputs) const;
   // Returns the names of the results with a single value: "loss", "accuracy"; with several outputs "loss",
-  // "digit_loss", "digit_accuracy".
-  std::vector<std::string> result_names(const std::vector<std::string>& outputs) const;
+  // "digit_loss", "digit_accuracy"; with added losses also "kl_loss", and "output_loss" for the only output.
+  std::vector<std::string> result_names(const ModelOptions& model) const;
   // Reports keys that do not match the names of a model's outputs. `node`: the section.
   void check_names_of(const std::vector<std::string>& outputs, const Node& node, Reader& reader) const;
 };

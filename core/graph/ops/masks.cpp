@@ -99,16 +99,17 @@ std::string MaskWeights::attributes() const {
 }
 
 std::vector<TensorType> MaskWeights::outputs(std::span<const TensorType> inputs) const {
-  require(inputs.size() == 2u + (masked ? 1 : 0) + (ignored ? 1 : 0) && inputs.size() > 2,
+  require(inputs.size() == 2u + (masked ? 1 : 0) + (ignored ? 1 : 0),
           "mask_weights: the inputs do not fit the attributes");
-  const Shape &positions = inputs[2].shape, &weights = inputs[0].shape;
-  require(inputs.back().shape == positions && (weights == positions || weights == Shape{positions[0]}),
+  const Shape &weights = inputs[0].shape, &positions = inputs.size() > 2 ? inputs[2].shape : weights;
+  require((inputs.size() == 2 || inputs.back().shape == positions) &&
+              (weights == positions || weights == Shape{positions[0]}),
           "mask_weights: weights, mask and targets do not fit");
   return {{positions, DType::float32}, {positions, DType::float32}};
 }
 
 OutputPlacements MaskWeights::placements(const PlacementQuery& query) const {
-  const std::string positions = every_dimension(query.input_types[2]);
+  const std::string positions = every_dimension(query.input_types[query.inputs.size() > 2 ? 2 : 0]);
   const auto weights = static_cast<std::size_t>(query.input_types[0].shape.rank());
   PlacementRule rule{{positions.substr(0, weights), positions.substr(0, 1)}, {positions, positions}};
   rule.inputs.resize(query.inputs.size(), positions);

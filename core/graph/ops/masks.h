@@ -63,8 +63,8 @@ struct MaskedMeanGrad final : OpDef {
 // The weights of an output's positions in losses and metrics. A position counts if its mask is 1, its target is not
 // `ignored`, and its sample is_counted() (core/tensor/sample_numbers.h). Inputs: weights float32 [N] or
 // [N, P...], samples int64 [N]; then mask uint8 [N, P...] if `masked`, and targets int32 [N, P...] if there is an
-// ignored class. Outputs, float32 [N, P...]: the weight of a position that counts, else 0; 1 for a position that
-// counts, else 0.
+// ignored class; without both, the positions are those of the weights. Outputs, float32 [N, P...]: the weight of a
+// position that counts, else 0; 1 for a position that counts, else 0.
 struct MaskWeights final : OpDef {
   bool masked = false;
   std::optional<std::int32_t> ignored;

@@ -81,7 +81,33 @@ void Expansion::run() {
   if (model.outputs.empty()) add_output(last);
   for (const std::string& path : output_paths_) add_output(features_[path]);
   if (std::ranges::all_of(graph.masks, [](TensorId mask) { return mask == no_tensor; })) graph.masks.clear();
+  find_added_losses();
   if (reader.ok()) check_logits();
+}
+
+void Expansion::find_added_losses() {
+  for (const auto& [name, loss] : model.add_loss) {
+    std::vector<TensorId>& tensors = added_losses.emplace_back();
+    for (const Reference& reference : loss.from.items) tensors.push_back(read_by_added_loss(reference));
+  }
+}
+
+TensorId Expansion::read_by_added_loss(const Reference& reference) {
+  const Feature* feature = find(reference.name, "");
+  if (feature == nullptr) {
+    reader.error(reference.location, format("add_loss: there is no layer '{}'{}", reference.name,
+                                            suggestion(reference.name, visible_from(""))));
+    return no_tensor;
+  }
+  const auto output = std::ranges::find(graph.outputs, feature->tensor);
+  const auto number = static_cast<std::size_t>(output - graph.outputs.begin());
+  if (output != graph.outputs.end() && number < options.logits.size() && options.logits[number]) {
+    reader.error(reference.location,
+                 format("the loss takes over the activation at the end of '{}', but add_loss reads its output: end it "
+                        "without an activation, and let add_loss read an activation layer after it",
+                        reference.name));
+  }
+  return feature->tensor;
 }
 
 void Expansion::find_outputs(const std::vector<std::string>& inputs) {
@@ -263,6 +289,7 @@ void Expansion::finish(Layer& layer, const Feature& output) {
 
 void Expansion::check_all_used() {
   std::set<TensorId> used(graph.outputs.begin(), graph.outputs.end());
+  for (const std::vector<TensorId>& read : added_losses) used.insert(read.begin(), read.end());
   for (const Op& op : graph.ops) used.insert(op.inputs.begin(), op.inputs.end());
   for (const Reference& input : model.inputs) {
     if (!used.contains(features_.at(input.name).tensor)) {

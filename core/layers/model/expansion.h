@@ -35,6 +35,7 @@ class Expansion {
   Graph graph;
   std::vector<LayerLine> lines;
   std::set<std::string> blocks;
+  std::vector<std::vector<TensorId>> added_losses;  // the tensors that each of the model's added losses reads
 
  private:
   friend class Layer;
@@ -58,6 +59,9 @@ class Expansion {
   // Expands one layer. Returns its output, which is unknown after an error, for example if its sizes overflow.
   Feature expand_layer(const LayerOptions& layer_options, Layer& layer, const std::vector<Feature>& inputs);
   void finish(Layer& layer, const Feature& output);
+  // Finds the tensors that added losses read.
+  void find_added_losses();
+  TensorId read_by_added_loss(const Reference& reference);
   // Reports an output if the loss takes over its softmax or sigmoid although other layers read the output, too.
   void check_logits();
 

@@ -47,6 +47,26 @@ void check_list(const std::vector<Reference>& references, const char* what, Read
   }
 }
 
+// Reports names of added losses that cannot be names of results, or that outputs have, too.
+void check_added_losses(const ModelOptions& model, Reader& reader) {
+  for (const auto& [name, loss] : model.add_loss) {
+    const SourceLocation& location = loss.expression.location;
+    if (!is_name(name) || name == "output") {
+      reader.error(
+          location,
+          format("add_loss '{}': a name consists of letters, digits, '_', '-' and '.', and is not 'output'", name));
+    }
+    for (const Reference& output : model.outputs) {
+      if (output.name == name) reader.error(location, format("add_loss '{}': an output has this name, too", name));
+    }
+  }
+  if (!model.add_loss.empty() && model.outputs.size() + model.add_loss.size() > max_outputs) {
+    reader.error(model.add_loss.begin()->second.expression.location,
+                 format("there are {} outputs and added losses, but at most {} are allowed",
+                        model.outputs.size() + model.add_loss.size(), max_outputs));
+  }
+}
+
 // Returns the number of the layer that an output names; empty if no layer has that name.
 std::optional<std::size_t> layer_of(const ModelOptions& model, std::size_t output) {
   if (model.layers.empty()) return std::nullopt;
@@ -71,6 +91,7 @@ void check_model(const ModelOptions& model, const Node&, Reader& reader) {
   }
   check_list(model.inputs, "input", reader);
   check_list(model.outputs, "output", reader);
+  check_added_losses(model, reader);
   const bool read = std::all_of(model.layers.begin(), model.layers.end(), [](const Choice& layer) { return !!layer; });
   if (!read || model.layers.empty()) return;
   Reader ignored;
@@ -112,6 +133,9 @@ Keys<ModelOptions> ModelOptions::keys() {
       .key("outputs", &ModelOptions::outputs,
            "The layers that are outputs if there are several; each has a loss of its own (`train.loss`). At most 16. "
            "If a layer is used several times, its last use is the output. Absent: the last layer.")
+      .key("add_loss", &ModelOptions::add_loss,
+           "Losses of values inside the network by name, which are added to the losses of the outputs, as in `{kl: "
+           "{from: [mean, log_variance], inputs: [m, v], expression: ...}}`; the results have them as NAME_loss.")
       .key("freeze", &ModelOptions::freeze,
            "Patterns of the names of layers that do not train (`conv*`; a block's name means all its layers): their "
            "weights stay as they are, and neither gradients nor optimizer state are computed, sent or kept for them. A "
@@ -145,7 +169,8 @@ BuiltModel build_model(const ModelOptions& model, const BuildOptions& options, R
     reader.error(model.layers[0].location, "the network has no parameters: there is nothing to train");
   }
   if (reader.count() == before) expansion->check_frozen();
-  return {std::move(expansion->graph), std::move(expansion->lines), std::move(expansion->blocks)};
+  return {std::move(expansion->graph), std::move(expansion->lines), std::move(expansion->blocks),
+          std::move(expansion->added_losses)};
 }
 
 std::int64_t token_count(const ModelOptions& model, const std::string& input) {

@@ -36,6 +36,7 @@ struct BuiltModel {
   Graph graph;
   std::vector<LayerLine> layers;  // one line for each layer that the user wrote
   std::set<std::string> blocks;   // paths of residual blocks and of the bodies of repeats: "block1", "repeat/0"
+  std::vector<std::vector<TensorId>> added_losses;  // the tensors that each of the model's added losses reads
 };
 
 // Expands the layers into a graph. Invalid shapes and references are reported to the reader, each with the config lines

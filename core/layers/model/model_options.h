@@ -1,9 +1,12 @@
 // The `model` section: layers, or a preset that expands to layers, with the names of inputs and outputs.
 #pragma once
 
+#include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
+#include "core/layers/model/added_loss.h"
 #include "core/layers/model/model.h"
 #include "core/layers/model/reference.h"
 #include "core/layers/model/weights_options.h"
@@ -23,6 +26,7 @@ struct ModelOptions {
   std::vector<Reference> freeze;  // patterns of the names of layers and blocks that do not train
   // Names of layers; a name refers to the last use of the layer. Empty: the last layer is the only output.
   std::vector<Reference> outputs;
+  std::map<std::string, AddedLoss> add_loss;  // by name
 
   static Keys<ModelOptions> keys();
 };

@@ -22,8 +22,8 @@ class StageCut {
     maker_.assign(tensors, no_stage);
     readers_.resize(tensors);
     for (const Op& op : graph_.ops) {
-      const bool is_in_every_stage = prepares_input(graph_, op);
-      const int stage = is_in_every_stage ? no_stage : stages.at(op.name);
+      const int stage = stage_of(op, stages);
+      const bool is_in_every_stage = stage == no_stage;
       stage_of_.push_back(stage);
       for (TensorId id : op.outputs) maker_[index(id)] = stage;
       for (TensorId id : op.inputs) {
@@ -42,7 +42,8 @@ class StageCut {
     std::vector<Op> ops;
     for (std::size_t i = 0; i < graph_.ops.size(); ++i) {
       const Op& op = graph_.ops[i];
-      if (stage_of_[i] == no_stage && is_read_here(op.outputs[0])) ops.push_back(op);
+      const auto is_read = [&](TensorId id) { return is_read_here(id); };
+      if (stage_of_[i] == no_stage && std::ranges::any_of(op.outputs, is_read)) ops.push_back(op);
     }
     for (const Op& op : graph_.ops) {
       for (TensorId id : op.outputs) {
@@ -62,6 +63,16 @@ class StageCut {
   }
 
  private:
+  // The stage of an op. An op of an added loss, which is no layer, is in the last stage that computes one of its
+  // inputs.
+  int stage_of(const Op& op, const Stages& stages) const {
+    if (prepares_input(graph_, op)) return no_stage;
+    if (const auto found = stages.find(op.name); found != stages.end()) return found->second;
+    int stage = no_stage;
+    for (TensorId id : op.inputs) stage = std::max(stage, maker_[index(id)]);
+    return stage;
+  }
+
   bool is_read_here(TensorId id) const { return readers_[index(id)].contains(own_); }
 
   Op receive(TensorId id, const Op& made_by) {

@@ -63,10 +63,11 @@ inline Outcome train(const Case& which, const Setup& setup) {
     const Batch part = network.share(rank.programs.rank());
     StepResult result;
     std::vector<double> losses, accuracies, norms;
+    const std::size_t accuracy = 1 + network.job.model.add_loss.size();  // after the sums of all losses
     for (int step = 0; step < setup.steps; ++step) {
       rank.engine.run(rank.programs.training(batch), part, {which.learning_rate, step, false}, result);
       losses.push_back(result.sums[0] / result.count);
-      accuracies.push_back(result.sums[1]);
+      accuracies.push_back(result.sums[accuracy]);
       norms.push_back(result.gradient_norm);
     }
     StepResult evaluated;
@@ -79,7 +80,7 @@ inline Outcome train(const Case& which, const Setup& setup) {
     outcome.norms = norms;
     if (rank.programs.rank().along(MeshAxis::tensor) == 0) {  // stages without the output have zeros
       outcome.evaluated += evaluated.sums[0];
-      outcome.evaluated_accuracy += evaluated.sums[1];
+      outcome.evaluated_accuracy += evaluated.sums[accuracy];
     }
     put_together(rank.engine.weights(), outcome.weights);
     put_together(rank.engine.state(), outcome.state);

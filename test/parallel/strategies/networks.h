@@ -180,6 +180,20 @@ layers:
   - dense: {units: 3, activation: softmax}
 )";
 
+// Losses of a layer in the middle and of the input, which stages of a pipeline before the last one compute.
+inline constexpr const char* added_losses = R"(layers:
+  - flatten
+  - dense: {name: first, units: 48, activation: tanh}
+  - dense: {name: mean, units: 36}
+  - dense: {name: spread, from: first, units: 36, activation: tanh}
+  - lambda: {name: code, from: [mean, spread], inputs: [m, v], expression: m * exp(0.5 * v)}
+  - dense: {name: hidden, units: 40, activation: relu}
+  - dense: {name: last, units: 3, activation: softmax}
+add_loss:
+  kl: {from: [mean, spread], inputs: [m, v], expression: '-0.5 * sum(1 + v - square(m) - exp(v), axis=-1)', weight: 0.1}
+  activity: {from: first, expression: 0.3 * mean(square(x))}
+)";
+
 // A network to train, and random samples with the shapes of its inputs.
 struct Network {
   TestJob job;
@@ -284,6 +298,11 @@ inline const Case cases[] = {
        return Network(transposed, {input_of("", {8, 8, 2})}, "{name: sgd, momentum: 0.9}");
      },
      0.01},
+    {"added losses",
+     [] {
+       return Network(added_losses, {input_of("", {8, 8, 2})}, "{name: sgd, momentum: 0.9}");
+     },
+     0.02},
     {"gathered heads",
      [] {
        return Network(gathered_heads, {input_of("", {8, 8, 2})}, "{name: sgd, momentum: 0.9}");

@@ -156,7 +156,7 @@ Lowering lower_masked_mean_grad(const LowerContext& context) {
 
 Lowering lower_mask_weights(const LowerContext& context) {
   const auto& def = context.op.as<MaskWeights>();
-  const std::int64_t count = context.input(2).shape.count(), each = count / context.input(1).shape.count();
+  const std::int64_t count = context.output(0).shape.count(), each = count / context.input(1).shape.count();
   const std::int64_t per_weight = count / context.input(0).shape.count();
   return own_kernel(context, [=, masked = def.masked, ignored = def.ignored](const Buffers& buffers) {
     const auto* weights = buffers.in<float>(0);

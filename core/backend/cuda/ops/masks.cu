@@ -169,7 +169,7 @@ Lowering lower_masked_mean_grad(const LowerContext& context) {
 
 Lowering lower_mask_weights(const LowerContext& context) {
   const auto& def = context.op.as<MaskWeights>();
-  const std::int64_t count = context.input(2).shape.count(), samples = context.input(1).shape.count(),
+  const std::int64_t count = context.output(0).shape.count(), samples = context.input(1).shape.count(),
                      weights = context.input(0).shape.count();
   return own_kernel(context, [=, masked = def.masked, ignored = def.ignored](const Buffers& p) {
     const WeightInputs in{p.in<float>(0),

@@ -95,7 +95,8 @@ std::vector<TensorType> Reshape::outputs(std::span<const TensorType> inputs) con
 OutputPlacements Reshape::placements(const PlacementQuery& query) const {
   const Shape& from = query.input_types[0].shape;
   const auto by = [&](const Names& names) { return place_by({{names.first + "+S"}, {names.second + "+S"}}, query); };
-  if (from.rank() > 0 && shape.rank() > 0 && from.back() == shape.back()) {
+  // Of a single element, the dimension that is split is that of the samples.
+  if (from.count() > 1 && shape.rank() > 0 && from.back() == shape.back()) {
     const OutputPlacements of_rows = by(common_rows(from, shape));
     if (of_rows.problem.empty()) return of_rows;
   }

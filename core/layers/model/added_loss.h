@@ -1,0 +1,22 @@
+// A loss of values inside the network, which is added to the losses of its outputs: Keras' add_loss().
+#pragma once
+
+#include <string>
+
+#include "core/layers/model/reference.h"
+#include "core/spec/keys.h"
+#include "core/spec/one_or_more.h"
+
+namespace trainctl {
+
+// The mean over the samples of an expression of layers' outputs (core/layers/expression). It reads no targets.
+struct AddedLoss {
+  OneOrMore<Reference> from;
+  OneOrMore<std::string> inputs{{"x"}};  // the names of the values of `from` in the expression, in its order
+  Located<std::string> expression;
+  double weight = 1;
+
+  static Keys<AddedLoss> keys();
+};
+
+}  // namespace trainctl

@@ -1,0 +1,19 @@
+// Losses of values inside the network, which are added to the losses of its outputs.
+#pragma once
+
+#include "core/layers/model/model.h"
+#include "core/program/network.h"
+
+namespace trainctl {
+
+// Appends the ops of the model's added losses to a network whose weights and sample numbers exist. The values of each
+// loss, float32 [N], become an output of the graph, and the loss an output without targets. `tensors`: those that each
+// loss reads (BuiltModel::added_losses). Mistakes in expressions are reported to the reader.
+void add_losses(Network& network, const ProgramSpec& spec, const std::vector<std::vector<TensorId>>& tensors,
+                Reader& reader);
+
+// Appends the op that computes the weights of the samples in added losses, float32 [N]: 1 for a sample that counts or,
+// if losses are divided by the sum of the weights, its weight; otherwise 0. Returns the weights.
+TensorId add_sample_weights(Graph& graph, const std::string& name, bool by_weight);
+
+}  // namespace trainctl
