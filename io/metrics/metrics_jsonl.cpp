@@ -132,6 +132,13 @@ void MetricsJsonl::step(const StepEvent& e) {
   write(json_line(json));
 }
 
+void MetricsJsonl::gradient_norms(const GradientNormsEvent& e) {
+  Json json = event("gradient_norms");
+  json["step"] = e.step;
+  json["norms"] = json_numbers(e.norms);
+  write(json_line(json));
+}
+
 void MetricsJsonl::epoch(const EpochEvent& e) {
   Json json = event("epoch");
   const auto whole = static_cast<std::int64_t>(e.epoch);

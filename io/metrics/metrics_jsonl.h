@@ -23,6 +23,7 @@ class MetricsJsonl final : public MetricsSink {
 
   void start(const StartEvent& event) override;
   void step(const StepEvent& event) override;
+  void gradient_norms(const GradientNormsEvent& event) override;
   void epoch(const EpochEvent& event) override;
   void checkpoint(const CheckpointEvent& event) override;
   void end(const EndEvent& event) override;

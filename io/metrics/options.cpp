@@ -6,14 +6,19 @@
 namespace trainctl {
 namespace {
 
-void check_histograms(const LogOptions& options, const Node& node, Reader& reader) {
-  if (!options.histograms) return;
-  const SourceLocation& location = node.find("histograms")->location;
-  if (options.histograms->unit == Duration::Unit::seconds || options.histograms->amount <= 0) {
-    reader.error(location, format("histograms must be none, or a number of steps or epochs, not '{}'",
-                                  to_string(*options.histograms)));
-  } else if (!options.tensorboard) {
-    reader.error(location, "histograms are shown by TensorBoard, but tensorboard is false: remove one of the two keys");
+// Reports an interval that is not a number of steps or epochs.
+void check_interval(const std::optional<Duration>& interval, const char* key, const Node& node, Reader& reader) {
+  if (!interval || (interval->unit != Duration::Unit::seconds && interval->amount > 0)) return;
+  reader.error(node.find(key)->location,
+               format("{} must be none, or a number of steps or epochs, not '{}'", key, to_string(*interval)));
+}
+
+void check_intervals(const LogOptions& options, const Node& node, Reader& reader) {
+  check_interval(options.gradient_norms, "gradient_norms", node, reader);
+  check_interval(options.histograms, "histograms", node, reader);
+  if (options.histograms && !options.tensorboard) {
+    reader.error(node.find("histograms")->location,
+                 "histograms are shown by TensorBoard, but tensorboard is false: remove one of the two keys");
   }
 }
 
@@ -36,6 +41,10 @@ Keys<LogOptions> LogOptions::keys() {
            "How often the distributions of all weights and gradients are written for TensorBoard, in steps or epochs: "
            "`weights/conv1/kernel`, and under `gradients/conv1/kernel` the gradient of the mean loss in that step, "
            "before clipping and weight decay. Values that are not finite are left out.")
+      .key("gradient_norms", &LogOptions::gradient_norms,
+           "How often the norm of each layer's gradient is written to metrics.jsonl (event gradient_norms) and to "
+           "TensorBoard (gradient_norm/LAYER), in steps or epochs: the gradient of the mean loss in that step, before "
+           "clipping and weight decay.")
       .key("samples", &LogOptions::samples,
            "For networks that classify images: the number of validation samples that TensorBoard shows after each "
            "evaluation. They are always the same samples, taken from the first replica, with a green frame if the "
@@ -48,7 +57,7 @@ Keys<LogOptions> LogOptions::keys() {
       .key("callbacks", &LogOptions::callbacks,
            "Commands that rank 0 runs after an event, one after another and in parallel to training, such as sending a "
            "mail or calling a webhook with curl. If a command fails, a warning is logged and training continues.")
-      .check(check_histograms);
+      .check(check_intervals);
 }
 
 }  // namespace trainctl

@@ -15,6 +15,7 @@ struct LogOptions {
   bool gpu = true;
   bool tensorboard = true;
   std::optional<Duration> histograms;
+  std::optional<Duration> gradient_norms;
   std::optional<int> samples = 8;
   std::optional<Located<ListenAddress>> prometheus;
   ChoicesOf<callback_choices> callbacks;

@@ -25,7 +25,9 @@ struct LoopOptions {
   Duration log_every;  // an interval in seconds is measured by the metrics sink
   Auto<std::string> monitor;
   Auto<MonitorMode> mode;
-  std::optional<Duration> histograms = {};  // interval of histograms in steps or epochs; empty: never
+  // Intervals in steps or epochs; empty: never.
+  std::optional<Duration> histograms = {};
+  std::optional<Duration> gradient_norms = {};
 };
 
 // The settings of the loop and its hooks. All counts are steps; 0 means never.
@@ -33,6 +35,7 @@ struct TrainingPlan {
   LoopPlan loop;
   std::int64_t verify_every = 0;
   std::int64_t histograms_every = 0;
+  std::int64_t gradient_norms_every = 0;
   std::int64_t sync_every = 1;  // number of steps between averages of replicas (LocalSteps); 1: no local steps
   std::int64_t log_every = 10;  // interval of the log; speeds are means since the interval began
   std::optional<EarlyStoppingOptions> early_stopping;

@@ -101,10 +101,14 @@ std::function<void(double longest, bool saves)> teller_of_stop_time(const Situat
 
 TrainingPlan plan_of(const RankRun& run, const RunSpec& spec, const Job& job, const PhaseStart& phase) {
   const int ranks = run.context.world.size();
-  TrainingPlan plan = training_plan(
-      spec.train, spec.strategy,
-      {spec.checkpoint.every, spec.log.every, spec.checkpoint.monitor, spec.checkpoint.mode, spec.log.histograms},
-      run.data.info(), ranks, phase);
+  TrainingPlan plan = training_plan(spec.train, spec.strategy,
+                                    {.checkpoint_every = spec.checkpoint.every,
+                                     .log_every = spec.log.every,
+                                     .monitor = spec.checkpoint.monitor,
+                                     .mode = spec.checkpoint.mode,
+                                     .histograms = spec.log.histograms,
+                                     .gradient_norms = spec.log.gradient_norms},
+                                    run.data.info(), ranks, phase);
   plan.loop.phases = phase_count(run.spec);
   const std::string shares = run.configured.strategy.shares_by_measuring() ? text_of_shares(spec.strategy) : "";
   plan.metadata =
@@ -223,6 +227,7 @@ void PhaseTraining::make_hooks() {
                              .replicas = axes_.communicators().find(MeshAxis::data),
                              .stream = stream_,
                              .details = run_.files.details,
+                             .sink = run_.files.sink.get(),
                              .warnings = *warnings_,
                              .reports = *reports_,
                              .restore_best = [this] {

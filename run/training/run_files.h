@@ -37,6 +37,9 @@ class MetricsFanOut final : public MetricsSink {
   void step(const StepEvent& event) override {
     each([&](MetricsSink& sink) { sink.step(event); });
   }
+  void gradient_norms(const GradientNormsEvent& event) override {
+    each([&](MetricsSink& sink) { sink.gradient_norms(event); });
+  }
   void epoch(const EpochEvent& event) override {
     each([&](MetricsSink& sink) { sink.epoch(event); });
   }

@@ -29,7 +29,7 @@ void ScalingWatch::shorten(TrainingPlan& plan) {
   plan.loop.max_seconds = 0;
   plan.loop.checkpoint_every = 0;
   plan.early_stopping.reset();
-  plan.histograms_every = 0;
+  plan.histograms_every = plan.gradient_norms_every = 0;
   steps_ = plan.loop.total_steps;
   begun_ = plan.loop.phase.step;
   traces_ = request_.traces && (steps_ == request_.steps || plan.loop.phase.number + 1 == plan.loop.phases);

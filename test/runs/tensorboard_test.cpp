@@ -42,7 +42,7 @@ std::string run_on(const Folder& folder, const std::string& config, const Varian
   const std::string directory = folder / format("{}-{}", variant.name, log == "none" ? 0 : 1);
   std::vector<std::string> arguments{
       "run",        config, "--ranks", std::to_string(variant.ranks), "--run-dir", directory,
-      "--progress", "none", "--set",   "log.histograms=" + log};
+      "--progress", "none", "--set",   "log.histograms=" + log,       "--set",     "log.gradient_norms=" + log};
   for (const std::string& set : variant.sets) arguments.insert(arguments.end(), {"--set", set});
   if (log == "none") arguments.insert(arguments.end(), {"--set", "log.samples=none"});
   const Finished run = trainctl(folder, arguments);
@@ -105,6 +105,21 @@ TEST_CASE("histograms show a run's weights and gradients on every mesh, and do n
       for (const Json& event : steps) {
         if (event.at("step") != at) continue;
         CHECK(std::sqrt(squares) == Approx(event.at("gradient_norm").get<double>()).epsilon(1e-4));
+      }
+    }
+    const std::vector<Json> norms = events(run, "gradient_norms");
+    REQUIRE(norms.size() == 2);
+    for (const Json& event : norms) {
+      std::map<std::string, double> squares;
+      for (const auto& [key, histogram] : found) {
+        const std::size_t prefix = key.second.find('/') + 1, name = key.second.rfind('/');
+        if (key.first != event.at("step") || !key.second.starts_with("gradients/")) continue;
+        squares[key.second.substr(prefix, name - prefix)] += histogram.sum_of_squares;
+      }
+      REQUIRE(squares.size() == event.at("norms").size());
+      for (const auto& [layer, sum] : squares) {
+        CAPTURE(layer);
+        CHECK(event.at("norms").at(layer).get<double>() == Approx(std::sqrt(sum)));
       }
     }
     CHECK(gradients == 2 * weights);
@@ -177,6 +192,7 @@ TEST_CASE("histograms with an interval in seconds, or without TensorBoard, are r
     return check.errors;
   };
   CHECK(contains(refused({"log.histograms=30 s"}), "histograms must be none, or a number of steps or epochs"));
+  CHECK(contains(refused({"log.gradient_norms=0 steps"}), "gradient_norms must be none, or a number of steps"));
   CHECK(contains(refused({"log.histograms=1 epoch", "log.tensorboard=false"}), "tensorboard is false"));
   CHECK(contains(refused({"log.samples=0"}), "samples must be"));
 }

@@ -80,6 +80,12 @@ struct StepEvent {
   StepShares shares = {};
 };
 
+// The norms of the gradients of the mean loss in a step, before clipping and weight decay.
+struct GradientNormsEvent {
+  std::int64_t step = 0;
+  std::map<std::string, double> norms;  // by layer; all parameters of a layer together
+};
+
 struct EpochEvent {
   double epoch = 0;  // number of epochs done, from 1; a fraction if the run ends within an epoch
   std::int64_t step = 0;
@@ -118,6 +124,7 @@ class MetricsSink {
 
   virtual void start(const StartEvent& event) = 0;
   virtual void step(const StepEvent& event) = 0;  // called for every step; the sink decides what it prints and writes
+  virtual void gradient_norms(const GradientNormsEvent&) {}
   virtual void epoch(const EpochEvent& event) = 0;
   virtual void checkpoint(const CheckpointEvent& event) = 0;
   virtual void end(const EndEvent& event) = 0;

@@ -82,6 +82,12 @@ void TensorBoard::step(const StepEvent& event) {
   training_->scalars(event.step, curves);
 }
 
+void TensorBoard::gradient_norms(const GradientNormsEvent& event) {
+  Curves curves;
+  for (const auto& [layer, norm] : event.norms) curves["gradient_norm/" + layer] = norm;
+  training_->scalars(event.step, curves);
+}
+
 void TensorBoard::epoch(const EpochEvent& event) {
   training_->scalars(event.step, of_epoch(event.train));
   if (event.validation.empty()) return;

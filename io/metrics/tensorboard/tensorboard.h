@@ -16,10 +16,10 @@ namespace trainctl {
 
 // Writes files in the folders `train` and `validation`, so that TensorBoard draws curves of the same name in one chart.
 // Curves by step: loss, learning_rate, gradient_norm, samples_per_second, data_wait_share, communication_share and
-// gpu/RANK/... of the steps that are due, and the means of an epoch under Keras' names epoch_loss, epoch_accuracy, ...
-// `train` also gets the config as a text, the graph of the layers, and histograms. `validation` gets samples as
-// pictures "samples/NUMBER CLASS", with a green frame if the prediction is right and a red one otherwise, and as a
-// table.
+// gpu/RANK/... of the steps that are due, gradient_norm/LAYER, and the means of an epoch under Keras' names epoch_loss,
+// epoch_accuracy, ... `train` also gets the config as a text, the graph of the layers, and histograms. `validation`
+// gets samples as pictures "samples/NUMBER CLASS", with a green frame if the prediction is right and a red one
+// otherwise, and as a table.
 class TensorBoard final : public MetricsSink, public DetailSink {
  public:
   // `config` is YAML, `graph` the result of layer_graph(), `every` the interval of the steps that are written.
@@ -29,6 +29,7 @@ class TensorBoard final : public MetricsSink, public DetailSink {
 
   void start(const StartEvent& event) override;
   void step(const StepEvent& event) override;
+  void gradient_norms(const GradientNormsEvent& event) override;
   void epoch(const EpochEvent& event) override;
   void checkpoint(const CheckpointEvent&) override {}
   void end(const EndEvent&) override {}

@@ -4,6 +4,7 @@
 #include "core/exec/engine.h"
 #include "parallel/strategies/programs.h"
 #include "parallel/trainer/hooks/early_stopping.h"
+#include "parallel/trainer/hooks/gradient_norms.h"
 #include "parallel/trainer/hooks/histogram_pass.h"
 #include "parallel/trainer/hooks/local_steps.h"
 #include "parallel/trainer/hooks/plateau.h"
@@ -30,6 +31,10 @@ std::vector<std::unique_ptr<TrainingHook>> run_hooks(const TrainingPlan& plan, c
   if (plan.histograms_every > 0) {
     hooks.push_back(std::make_unique<HistogramPass>(plan.histograms_every, context.engine, context.weights,
                                                     context.world, context.stream, context.details));
+  }
+  if (plan.gradient_norms_every > 0) {
+    hooks.push_back(std::make_unique<GradientNorms>(plan.gradient_norms_every, context.engine, context.world,
+                                                    context.stream, context.sink));
   }
   hooks.push_back(std::make_unique<RegularizationLoss>(context.engine, context.engine.program(0).program,
                                                        context.programs.rank(), context.world, context.stream));

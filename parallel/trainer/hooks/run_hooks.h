@@ -12,6 +12,7 @@ namespace trainctl {
 class Communicator;
 class DetailSink;
 class Engine;
+class MetricsSink;
 class ShardPlan;
 class ResultWarnings;
 class RunPrograms;
@@ -28,6 +29,7 @@ struct HookContext {
   Communicator* replicas = nullptr;  // the ranks along the data axis, which have the same weights; null: no such ranks
   Stream& stream;
   DetailSink* details = nullptr;  // receives histograms; null on all ranks but rank 0
+  MetricsSink* sink = nullptr;    // receives norms of gradients; null on all ranks but rank 0
   ResultWarnings& warnings;
   StepReports& reports;
   // Loads the weights of the best checkpoint into the engine; all ranks call it.
