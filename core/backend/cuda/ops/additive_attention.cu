@@ -84,11 +84,11 @@ __device__ float log_sum_of(const AdditiveCall<T>& call, const Visibility& visib
   return total == 0 ? 0.0f : most + logf(total);
 }
 
-// Grid: queries, samples.
+// Grid: queries of all samples.
 template <class T>
 __global__ void attend_additively(AdditiveCall<T> call, T* y, float* log_sums) {
   __shared__ float probabilities[block_threads], shared[32];
-  const std::int64_t t = blockIdx.x, n = blockIdx.y, row = n * call.sizes().queries + t;
+  const std::int64_t row = blockIdx.x, n = row / call.sizes().queries, t = row % call.sizes().queries;
   const Visibility visibility = call.attention.visibility(n);
   const float log_sum = log_sum_of(call, visibility, n, t, shared);
   if (threadIdx.x == 0) log_sums[row] = log_sum;
@@ -136,11 +136,11 @@ __device__ PairGradient pair_gradient(const AdditiveCall<T>& call, const Additiv
   return {probability(score, g.log_sums[row]), gradient * factor, factor};
 }
 
-// dq, the projections, and the terms of dweights. Grid: queries, samples.
+// dq, the projections, and the terms of dweights. Grid: queries of all samples.
 template <class T>
 __global__ void additive_query_gradients(AdditiveCall<T> call, AdditiveGradients<T> g) {
   __shared__ float gradients[block_threads], shared[32];
-  const std::int64_t t = blockIdx.x, n = blockIdx.y, row = n * call.sizes().queries + t;
+  const std::int64_t row = blockIdx.x, n = row / call.sizes().queries, t = row % call.sizes().queries;
   const Visibility visibility = call.attention.visibility(n);
   float share = 0, total = 0;  // the rounded sum of the probabilities may differ from 1
   for (std::int64_t key = threadIdx.x; key < call.sizes().keys; key += block_threads) {
@@ -177,11 +177,11 @@ __global__ void additive_query_gradients(AdditiveCall<T> call, AdditiveGradients
   }
 }
 
-// dk and dv, after additive_query_gradients(). Grid: keys, samples.
+// dk and dv, after additive_query_gradients(). Grid: keys of all samples.
 template <class T>
 __global__ void additive_key_gradients(AdditiveCall<T> call, AdditiveGradients<T> g) {
   __shared__ float scores[block_threads], probabilities[block_threads];
-  const std::int64_t s = blockIdx.x, n = blockIdx.y, row = n * call.sizes().keys + s;
+  const std::int64_t row = blockIdx.x, n = row / call.sizes().keys, s = row % call.sizes().keys;
   const std::int64_t size = call.size(), width = call.width(), queries = call.sizes().queries;
   const Visibility visibility = call.attention.visibility(n);
   for (std::int64_t first_column = 0; first_column < max(size, width); first_column += block_threads) {
@@ -212,10 +212,6 @@ __global__ void additive_key_gradients(AdditiveCall<T> call, AdditiveGradients<T
   }
 }
 
-dim3 additive_blocks(std::int64_t positions, std::int64_t samples) {
-  return {static_cast<unsigned>(positions), static_cast<unsigned>(samples), 1};
-}
-
 }  // namespace
 
 Lowering lower_additive_attention(const LowerContext& context) {
@@ -223,12 +219,13 @@ Lowering lower_additive_attention(const LowerContext& context) {
   const std::vector<TensorType> types = context.input_types();
   const AttentionHeads heads{def.a, AttentionSizes(def.a, types)};
   const bool one = types.back().shape.count() == 1;
+  const std::int64_t rows = heads.sizes.samples * heads.sizes.queries;
   return with_type(context.input(0).dtype, [&, weighted = def.weighted](auto type) {
     using T = decltype(type);
     return own_kernel(context, [=](const Buffers& p) {
       const AdditiveCall<T> call(heads, p, 0, weighted, one);
-      launch(attend_additively<T>, additive_blocks(heads.sizes.queries, heads.sizes.samples), block_threads, p.stream,
-             call, p.out<T>(0), p.out<float>(1));
+      launch(attend_additively<T>, static_cast<unsigned>(rows), block_threads, p.stream, call, p.out<T>(0),
+             p.out<float>(1));
     });
   });
 }
@@ -250,10 +247,9 @@ Lowering lower_additive_attention_grad(const LowerContext& context) {
       const AdditiveGradients<T> g{
           p.in<T>(0),  p.in<float>(1), p.workspace<float>(), weighted ? p.workspace<float>(terms) : nullptr,
           p.out<T>(0), p.out<T>(1),    p.out<T>(2)};
-      launch(additive_query_gradients<T>, additive_blocks(heads.sizes.queries, heads.sizes.samples), block_threads,
+      launch(additive_query_gradients<T>, static_cast<unsigned>(rows), block_threads, p.stream, call, g);
+      launch(additive_key_gradients<T>, static_cast<unsigned>(heads.sizes.samples * heads.sizes.keys), block_threads,
              p.stream, call, g);
-      launch(additive_key_gradients<T>, additive_blocks(heads.sizes.keys, heads.sizes.samples), block_threads, p.stream,
-             call, g);
       if (weighted) {
         sums.run(g.terms, accumulate, p.out<float>(3), p.workspace<void>(partial), p.stream);
       }
