@@ -14,13 +14,6 @@
 
 namespace trainctl {
 
-// Whether a map is one choice, not a choice for each of several names.
-inline bool is_one_choice(const ChoiceTable& table, const Node& map) {
-  return map.find("name") || std::any_of(table.choices.begin(), table.choices.end(), [&](const Section& section) {
-           return section.is_known_by_key() && map.find(section.name);
-         });
-}
-
 template <class T>
 struct ByName {
   struct Entry {
@@ -62,8 +55,9 @@ struct Value<ByName<T>> {
     value.entries.clear();
     // For a choice, a map with the key `name` is one value: {name: sgd, momentum: 0.9}. So is {expression: x - y}.
     const TypeInfo type = Value<T>::type();
-    const bool choice = type.kind == TypeInfo::Kind::choice;
-    if (!node.is_map() || node.entries.empty() || (choice && is_one_choice(type.table(), node))) {
+    const bool is_choice = type.kind == TypeInfo::Kind::choice;
+    const bool is_one = is_choice && (node.find("name") != nullptr || type.table().known_by_key(node) != nullptr);
+    if (!node.is_map() || node.entries.empty() || is_one) {
       value.entries.push_back({"", node.location, {}});
       return Value<T>::read(node, reader, value.entries.back().value);
     }

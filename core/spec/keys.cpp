@@ -288,4 +288,11 @@ const Section* ChoiceTable::find(std::string_view name) const {
   return nullptr;
 }
 
+const Section* ChoiceTable::known_by_key(const Node& map) const {
+  for (const Section& choice : choices) {
+    if (choice.is_known_by_key() && map.find(choice.name) != nullptr) return &choice;
+  }
+  return nullptr;
+}
+
 }  // namespace trainctl
