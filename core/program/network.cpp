@@ -4,7 +4,7 @@
 #include "core/base/format.h"
 #include "core/metrics/output_expression.h"
 #include "core/optim/optimizer.h"
-#include "core/program/expression_loss.h"
+#include "core/program/expression_values.h"
 
 namespace trainctl {
 namespace {
@@ -40,10 +40,13 @@ void match_output(const ProgramSpec& spec, const ProgramSpec::Output& output, co
   if (resolved.loss.ignore_index && resolved.target_encoding != TargetEncoding::class_number) {
     reader.error(resolved.loss.location, "ignore_index needs class numbers as targets, but training mixes samples");
   }
-  if (resolved.loss.expression != nullptr) {
-    const std::string mistake = mistake_in_loss(graph, resolved, predictions);
-    if (!mistake.empty()) reader.error(resolved.loss.expression->text.location, mistake);
-  }
+  const auto check = [&](const std::shared_ptr<const OutputExpression>& expression) {
+    if (expression == nullptr) return;
+    const std::string mistake = mistake_in(*expression, graph, resolved, predictions);
+    if (!mistake.empty()) reader.error(expression->text.location, mistake);
+  };
+  check(resolved.loss.expression);
+  for (const ResolvedMetric& metric : resolved.metrics) check(metric.expression);
   if (resolved.masks()) return;  // each position has its own weight and counts by itself
   resolved.rows_each = rows_per_weight(shape, spec.weight.with_front(shape[0]));
   resolved.rows_counted = spec.divides_by_weight() ? resolved.rows_each : shape.rows() / shape[0];

@@ -16,7 +16,7 @@
 #include "core/graph/ops/reshaping/shaping.h"
 #include "core/graph/ops/training/update.h"
 #include "core/metrics/targets.h"
-#include "core/program/expression_loss.h"
+#include "core/program/expression_values.h"
 #include "core/program/fused_loss.h"
 #include "core/program/placements.h"
 
@@ -58,7 +58,9 @@ void add_sums(OutputHead& head, Graph& graph) {
   for (const ResolvedMetric& metric : output.metrics) {
     const int sums = sums_of(metric.rule);
     const TensorType sum_type{sums == 1 ? Shape{} : Shape{sums}, DType::float32};
-    head.metrics.push_back(add(graph, output.prefixed(metric.name), sum_type, Role::reduced));
+    // The user's names of metrics must not be those of other tensors. Names of layers have no ':'.
+    const std::string name = output.prefixed(metric.name) + (metric.expression != nullptr ? ":sum" : "");
+    head.metrics.push_back(add(graph, name, sum_type, Role::reduced));
   }
   if (output.token_bytes) head.metrics.push_back(add(graph, output.prefixed("bytes"), {}, Role::reduced));
 }
@@ -86,12 +88,12 @@ void add_class_sums(OutputHead& head, Graph& graph, const MeshRank& rank) {
       all{logits.with_back(class_sums * ranks), own.dtype};
   head.class_sums = add(graph, name, own, Role::activation);
   head.all_class_sums = add(graph, name + "/gathered", all, Role::activation);
-  head.class_ops = {{std::make_shared<ClassSums>(head.output.loss.rule, *head.classes),
-                     {head.logits, head.targets},
-                     {head.class_sums},
-                     name,
-                     head.output.loss.location},
-                    gather(head.class_sums, head.all_class_sums, name, graph, rank)};
+  head.row_ops = {{std::make_shared<ClassSums>(head.output.loss.rule, *head.classes),
+                   {head.logits, head.targets},
+                   {head.class_sums},
+                   name,
+                   head.output.loss.location},
+                  gather(head.class_sums, head.all_class_sums, name, graph, rank)};
 }
 
 // Adds the weights of the positions, if losses and metrics leave out some of them.
@@ -110,6 +112,22 @@ void add_weights(OutputHead& head, TensorId mask, Graph& graph) {
                       {head.weights, head.counted},
                       name,
                       output.loss.location}};
+}
+
+// Adds the values of the metrics that are expressions. Their ops follow those of the predictions; they are not in the
+// graph, because nothing is differentiated with respect to them.
+void add_metric_rows(OutputHead& head, Graph& graph) {
+  const TensorId weights = head.weights != no_tensor ? head.weights : graph.weights;
+  for (const ResolvedMetric& metric : head.output.metrics) {
+    head.metric_rows.push_back(no_tensor);
+    if (metric.expression == nullptr) continue;
+    const auto before = std::ssize(graph.ops);
+    const std::string name = head.output.prefixed(metric.name);
+    const TensorId values = add_values(graph, *metric.expression, name, {head.predictions, head.targets, weights});
+    std::move(graph.ops.begin() + before, graph.ops.end(), std::back_inserter(head.row_ops));
+    graph.ops.erase(graph.ops.begin() + before, graph.ops.end());
+    head.metric_rows.back() = add_rows(graph, values, name, head.row_ops);
+  }
 }
 
 // Adds the gradient of the loss with respect to what its op reads.
@@ -174,11 +192,9 @@ OutputHead loss_head(ResolvedOutput resolved, TensorId logits, TensorId mask, Gr
     std::ranges::move(head.weight_ops, std::back_inserter(graph.ops));
     head.weight_ops.clear();
     const TensorId weights = head.weights != no_tensor ? head.weights : graph.weights;
-    head.values = add_loss_values(graph, output, logits, head.targets, weights);
-    const TensorType values = graph.tensor(head.values).type;
-    const Shape rows = values.shape.with_appended(1);
-    head.value_rows = add(graph, output.prefixed("loss") + "/rows", {rows, values.dtype}, Role::activation);
-    head.class_ops = {{std::make_shared<Reshape>(rows), {head.values}, {head.value_rows}, output.prefixed("loss"), {}}};
+    const std::string name = output.prefixed("loss");
+    head.values = add_values(graph, *output.loss.expression, name, {logits, head.targets, weights});
+    head.value_rows = add_rows(graph, head.values, name, head.row_ops);
   }
   if (graph.training) add_gradients(head, graph);
   const auto any_metric = [&](const auto& is) { return std::any_of(output.metrics.begin(), output.metrics.end(), is); };
@@ -196,6 +212,7 @@ OutputHead loss_head(ResolvedOutput resolved, TensorId logits, TensorId mask, Gr
     }
   }
   if (predicts) add_predictions(head, graph);
+  add_metric_rows(head, graph);
   return head;
 }
 
@@ -213,14 +230,16 @@ void gather_outputs(Graph& graph, const std::vector<ResolvedOutput>& outputs, co
 
 std::vector<Op> sum_ops(const OutputHead& head, const SharedSums& shared, bool counts, bool training, bool accumulate) {
   const ResolvedOutput& output = head.output;
-  std::vector<Op> ops = head.class_ops;
+  std::vector<Op> ops = head.row_ops;
   const TensorId weights = head.weights != no_tensor ? head.weights : shared.weights;
   for (std::size_t i = 0; i < output.metrics.size(); ++i) {
     const ResolvedMetric& metric = output.metrics[i];
     const bool of_sums = head.classes && takes_class_sums(metric, output);
-    const TensorId input = of_sums ? head.all_class_sums : metric.of_predictions ? head.predictions : head.whole_logits;
+    TensorId input = metric.of_predictions ? head.predictions : head.whole_logits, targets = head.targets;
+    if (of_sums) input = head.all_class_sums;
+    if (metric.expression != nullptr) input = targets = head.metric_rows[i];
     ops.push_back({std::make_shared<Metric>(metric.rule, accumulate, of_sums),
-                   {input, head.targets, weights},
+                   {input, targets, weights},
                    {head.metrics[i]},
                    output.prefixed(metric.name),
                    metric.location});

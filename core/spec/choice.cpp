@@ -48,7 +48,8 @@ bool read_named(const ChoiceTable& table, const Node& node, Reader& reader, Choi
 }
 
 bool read_item(const ChoiceTable& table, const Node& node, Reader& reader, Choice& choice) {
-  if (node.is_map() && node.entries.size() == 1 && node.entries[0].key != "name") {
+  const bool has_options = table.known_by_key(node) != nullptr && !node.entries[0].value.is_map();  // {expression: x}
+  if (node.is_map() && node.entries.size() == 1 && node.entries[0].key != "name" && !has_options) {
     const Node::Entry& entry = node.entries[0];
     const Section* section = find(table, entry.key, entry.key_location, reader);
     return section &&

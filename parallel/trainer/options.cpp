@@ -2,6 +2,7 @@
 #include "parallel/trainer/options.h"
 
 #include <algorithm>
+#include <set>
 
 #include "core/base/format.h"
 #include "core/metrics/metric.h"
@@ -91,10 +92,22 @@ std::vector<std::string> TrainOptions::result_names(const std::vector<std::strin
     const std::string prefix = several ? output + "_" : "";
     for (const Choice& metric : metrics.of(output)) {
       const auto rule = metric.as<MetricOptions>().rule();
-      if (!rule || columns_of(*rule) == 0) names.push_back(prefix + metric.name);
+      if (!rule || columns_of(*rule) == 0) names.push_back(prefix + result_name(metric));
     }
   }
   return names;
+}
+
+GivenModes TrainOptions::given_modes(const std::vector<std::string>& outputs) const {
+  GivenModes modes;
+  for (const std::string& output : outputs) {
+    for (const Choice& metric : metrics.of(output)) {
+      const auto expression = metric.as<MetricOptions>().expression();
+      const std::string prefix = outputs.size() > 1 ? output + "_" : "";
+      if (expression != nullptr) modes[prefix + expression->name.value] = expression->mode;
+    }
+  }
+  return modes;
 }
 
 void TrainOptions::check_names_of(const std::vector<std::string>& outputs, const Node& node, Reader& reader) const {
@@ -108,6 +121,13 @@ void TrainOptions::check_names_of(const std::vector<std::string>& outputs, const
     std::string hint = suggestion(name, outputs);
     if (hint.empty()) hint = outputs.front().empty() ? "; its outputs have no names" : "; there is " + join_or(outputs);
     reader.error(node.find("loss_weights")->location, format("the model has no output '{}'{}", name, hint));
+  }
+  if (outputs.size() < 2 || !reads_choices_of(outputs)) return;
+  std::set<std::string> names;
+  for (const std::string& name : result_names(outputs)) {
+    if (names.insert(name).second) continue;
+    reader.error(node.find("metrics")->location,
+                 format("two results have the name '{}': give one of the metrics another name", name));
   }
 }
 

@@ -26,6 +26,7 @@ struct LoopOptions {
   Auto<std::string> monitor;
   Auto<MonitorMode> mode;
   std::optional<Duration> histograms = {};  // interval of histograms in steps or epochs; empty: never
+  GivenModes given_modes = {};
 };
 
 // The settings of the loop and its hooks. All counts are steps; 0 means never.

@@ -101,10 +101,11 @@ std::function<void(double longest, bool saves)> teller_of_stop_time(const Situat
 
 TrainingPlan plan_of(const RankRun& run, const RunSpec& spec, const Job& job, const PhaseStart& phase) {
   const int ranks = run.context.world.size();
-  TrainingPlan plan = training_plan(
-      spec.train, spec.strategy,
-      {spec.checkpoint.every, spec.log.every, spec.checkpoint.monitor, spec.checkpoint.mode, spec.log.histograms},
-      run.data.info(), ranks, phase);
+  TrainingPlan plan =
+      training_plan(spec.train, spec.strategy,
+                    {spec.checkpoint.every, spec.log.every, spec.checkpoint.monitor, spec.checkpoint.mode,
+                     spec.log.histograms, spec.train.given_modes(output_names(spec.model))},
+                    run.data.info(), ranks, phase);
   plan.loop.phases = phase_count(run.spec);
   const std::string shares = run.configured.strategy.shares_by_measuring() ? text_of_shares(spec.strategy) : "";
   plan.metadata =

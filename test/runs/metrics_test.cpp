@@ -216,6 +216,45 @@ TEST_CASE("a confusion matrix has the same counts on any number of ranks, and it
   CHECK(contains(watched.errors, "monitor 'val_confusion_matrix' is not a result of this run"));
 }
 
+TEST_CASE("a metric that is an expression has the values of the library's metric under every strategy") {
+  const Folder folder;
+  const std::string config = folder.write(
+      "own.yaml", uneven_data + mlp_model + R"(
+train:
+  loss: sparse_categorical_crossentropy
+  metrics: [accuracy, {name: right, expression: "sum(y_true * (y_pred == max(y_pred, -1, True)), axis=-1)", mode: max
+}]
+  batch_size: 20
+  epochs: 2
+  optimizer: {name: sgd, learning_rate: 0.1}
+checkpoint: {monitor: val_right}
+)");
+  for (const auto& [ranks, setting] :
+       {std::pair{"1", "train.gradient_accumulation=2"}, {"2", "strategy.shard=none"}, {"4", "strategy.shard=parameters"},
+        {"2", "strategy.pipeline=2"}, {"2", "strategy.tensor=2"}, {"2", "strategy.reproducible={shards: 4}"}}) {
+  CAPTURE(ranks, setting);
+  const std::string directory = folder / (std::string(ranks) + setting);
+  const Finished run = trainctl(
+      folder, {"run", config, "--ranks", ranks, "--set", setting, "--run-dir", directory, "--progress", "none"});
+  INFO(tail(run.errors));
+  REQUIRE(run.code == 0);
+  for (const Json& epoch : events(directory, "epoch")) {
+    for (const char* part : {"train", "validation"}) {
+      CHECK(epoch[part]["accuracy"] > 0);
+      CHECK(epoch[part]["right"].get<double>() == Approx(epoch[part]["accuracy"].get<double>()));
+    }
+  }
+  const Json best = events(directory, "end").back()["best"], last = events(directory, "epoch").back();
+  CHECK(best["monitor"] == "val_right");
+  CHECK(best["value"] >= last["validation"]["right"]);
+}
+const auto judged = [&](const char* threshold) {
+  return trainctl(folder, {"eval", config, "--run", folder / "2strategy.shard=none", "--threshold", threshold}).code;
+};
+CHECK(judged("right=0.01") == 0);
+CHECK(judged("right=1.5") == 1);
+}
+
 TEST_CASE("steps report how their time was spent, on one rank and on two") {
   const Folder folder;
   const std::string config =
