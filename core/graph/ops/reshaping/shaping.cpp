@@ -95,7 +95,8 @@ std::vector<TensorType> Reshape::outputs(std::span<const TensorType> inputs) con
 OutputPlacements Reshape::placements(const PlacementQuery& query) const {
   const Shape& from = query.input_types[0].shape;
   const auto by = [&](const Names& names) { return place_by({{names.first + "+S"}, {names.second + "+S"}}, query); };
-  if (from.rank() > 0 && shape.rank() > 0 && from.back() == shape.back()) {
+  const bool is_one_sample = from == Shape{1};  // the samples stay the first dimension: [1] becomes [1, 1]
+  if (from.rank() > 0 && shape.rank() > 0 && from.back() == shape.back() && !is_one_sample) {
     const OutputPlacements of_rows = by(common_rows(from, shape));
     if (of_rows.problem.empty()) return of_rows;
   }
