@@ -14,6 +14,14 @@
 
 namespace trainctl {
 
+// Whether a map is one choice, such as {name: huber, delta: 2} or {expression: x - y}, not a choice for each of several
+// names, such as {expression: huber}.
+inline bool is_one_choice(const ChoiceTable& table, const Node& map) {
+  if (map.find("name") != nullptr) return true;
+  const Section* known = table.known_by_key(map);
+  return known != nullptr && table.find(map.find(known->name)->text) == nullptr;
+}
+
 template <class T>
 struct ByName {
   struct Entry {
@@ -56,8 +64,7 @@ struct Value<ByName<T>> {
     // For a choice, a map with the key `name` is one value: {name: sgd, momentum: 0.9}. So is {expression: x - y}.
     const TypeInfo type = Value<T>::type();
     const bool is_choice = type.kind == TypeInfo::Kind::choice;
-    const bool is_one = is_choice && (node.find("name") != nullptr || type.table().known_by_key(node) != nullptr);
-    if (!node.is_map() || node.entries.empty() || is_one) {
+    if (!node.is_map() || node.entries.empty() || (is_choice && is_one_choice(type.table(), node))) {
       value.entries.push_back({"", node.location, {}});
       return Value<T>::read(node, reader, value.entries.back().value);
     }

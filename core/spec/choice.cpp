@@ -48,15 +48,15 @@ bool read_named(const ChoiceTable& table, const Node& node, Reader& reader, Choi
 }
 
 bool read_item(const ChoiceTable& table, const Node& node, Reader& reader, Choice& choice) {
-  const bool has_options = table.known_by_key(node) != nullptr && !node.entries[0].value.is_map();  // {expression: x}
-  if (node.is_map() && node.entries.size() == 1 && node.entries[0].key != "name" && !has_options) {
+  const bool is_known = table.known_by_key(node) != nullptr;
+  if (node.is_map() && node.entries.size() == 1 && node.entries[0].key != "name" && !is_known) {
     const Node::Entry& entry = node.entries[0];
     const Section* section = find(table, entry.key, entry.key_location, reader);
     return section &&
            fill(*section, entry.value.is_null() ? null_at(node) : entry.value, node.location, reader, choice);
   }
   const bool is_misplaced = node.is_map() && node.entries.size() > 1 && table.find(node.entries[0].key) != nullptr;
-  if (is_misplaced && table.known_by_key(node) == nullptr) {
+  if (is_misplaced && !is_known) {
     const Node::Entry& second = node.entries[1];
     reader.error(
         second.key_location,

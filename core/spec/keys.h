@@ -205,8 +205,8 @@ struct ChoiceTable {
 
   // The alternative with this name or alias; nullptr if there is none.
   const Section* find(std::string_view name) const;
-  // The alternative that a map names by a key, such as {expression: x - y} (Section::is_known_by_key()); nullptr if
-  // there is none.
+  // The alternative that a map names by a key (Section::is_known_by_key()), such as {expression: x - y}, not
+  // {expression: {expression: x - y}}; nullptr if there is none.
   const Section* known_by_key(const Node& map) const;
 };
 
