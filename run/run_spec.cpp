@@ -38,22 +38,31 @@ void check_monitors(const RunSpec& spec, const Node& node, Reader& reader) {
   const std::vector<std::string> outputs = output_names(spec.model);
   if (!spec.train.reads_choices_of(outputs)) return;  // what could not be read was reported
   const std::vector<std::string> results = spec.train.result_names(spec.model);
-  const auto check = [&](const std::string& monitor, const Node* section) {
-    const std::string problem = why_not_monitored(monitor, results, spec.data.validation.has_value());
+  const GivenModes modes = spec.train.given_modes(outputs);
+  const auto check = [&](const std::string& monitor, const Auto<MonitorMode>& mode, const Node* section) {
+    std::string problem = why_not_monitored(monitor, results, spec.data.validation.has_value());
+    if (problem.empty() && mode.is_auto() && !mode_of(monitor, modes)) {
+      problem = format(
+          "whether smaller or greater values of {} are better is unknown: set `mode: min` or `mode: max` "
+          "in the metric",
+          monitor);
+    }
     const Node* key = section->find("monitor");
     if (!problem.empty()) reader.error(key != nullptr ? key->location : section->location, problem);
   };
   const Node *checkpoint = node.find("checkpoint"), *train = node.find("train");
   const auto& best = spec.checkpoint.monitor.given;
-  if (best) check(*best, checkpoint);
-  if (spec.train.reduce_on_plateau) {
-    check(spec.train.reduce_on_plateau->monitor.or_else("val_loss"), train->find("reduce_on_plateau"));
+  const bool restores = spec.train.early_stopping && spec.train.early_stopping->restore_best;
+  const bool as_stopping = restores && spec.checkpoint.mode.is_auto();
+  if (best) check(*best, as_stopping ? spec.train.early_stopping->mode : spec.checkpoint.mode, checkpoint);
+  if (const auto& plateau = spec.train.reduce_on_plateau) {
+    check(plateau->monitor.or_else("val_loss"), plateau->mode, train->find("reduce_on_plateau"));
   }
   if (!spec.train.early_stopping) return;
   const EarlyStoppingOptions& early = *spec.train.early_stopping;
   const std::string watched = early.monitor.or_else("val_loss");
   const Node* section = train->find("early_stopping");
-  check(watched, section);
+  check(watched, early.mode, section);
   if (!early.restore_best || !best || *best == watched) return;
   reader.error(checkpoint->find("monitor")->location,
                format("early_stopping restores checkpoints/best, and watches {}: set `monitor: {}` here, or leave it "
@@ -69,7 +78,7 @@ void check_inputs_and_outputs(const RunSpec& spec, const Node& node, Reader& rea
   const auto reported = [&](const Reference& output) { return reader.reported(output.location); };
   if (std::any_of(spec.model.outputs.begin(), spec.model.outputs.end(), reported)) return;
   const std::vector<std::string> outputs = output_names(spec.model);
-  spec.train.check_names_of(outputs, *train, reader);
+  spec.train.check_names_of(spec.model, *train, reader);
   spec.data.check_names_of(input_names(spec.model), outputs, reader);
 }
 

@@ -54,23 +54,24 @@ struct EvalOptions {
 struct Threshold {
   std::string metric;
   double bound = 0;
+  MonitorMode mode = MonitorMode::minimum;  // of the metric
 
   bool is_met(double value) const;
   // Describes a value that does not meet the bound: "accuracy 0.931 is not at least 0.97".
   std::string text_of_miss(double value) const;
 };
 
-bool Threshold::is_met(double value) const {
-  return mode_of(metric) == MonitorMode::maximum ? value >= bound : value <= bound;
-}
+bool Threshold::is_met(double value) const { return mode == MonitorMode::maximum ? value >= bound : value <= bound; }
 
 std::string Threshold::text_of_miss(double value) const {
-  const char* sense = mode_of(metric) == MonitorMode::maximum ? "at least" : "at most";
+  const char* sense = mode == MonitorMode::maximum ? "at least" : "at most";
   return format("{} {:.6g} is not {} {:.6g}", metric, value, sense, bound);
 }
 
-// Reads texts METRIC=VALUE, whose metrics must be among `results`. Throws Error{config} that lists all errors.
-std::vector<Threshold> read_thresholds(const std::vector<std::string>& texts, const std::vector<std::string>& results) {
+// Reads texts METRIC=VALUE, whose metrics must be results of the config. Throws Error{config} that lists all errors.
+std::vector<Threshold> read_thresholds(const std::vector<std::string>& texts, const RunSpec& spec) {
+  const std::vector<std::string> results = spec.train.result_names(spec.model);
+  const GivenModes modes = spec.train.given_modes(output_names(spec.model));
   std::vector<Threshold> thresholds;
   std::string problems;
   for (const std::string& text : texts) {
@@ -85,8 +86,13 @@ std::vector<Threshold> read_thresholds(const std::vector<std::string>& texts, co
       problem("a threshold is METRIC=VALUE, such as accuracy=0.97");
     } else if (std::find(results.begin(), results.end(), metric) == results.end()) {
       problem(format("'{}' is no metric of this config; use {}", metric, join_or(results)));
+    } else if (const std::optional<MonitorMode> mode = mode_of(metric, modes)) {
+      thresholds.push_back({metric, *bound, *mode});
     } else {
-      thresholds.push_back({metric, *bound});
+      problem(
+          format("whether smaller or greater values of {} are better is unknown: set `mode: min` or `mode: max` in "
+                 "the metric",
+                 metric));
     }
   }
   if (!problems.empty()) throw Error(ErrorKind::config, problems);
@@ -210,7 +216,7 @@ int evaluate_checkpoint(const RunSpec& config, RunSpec spec, const EvalOptions& 
 
 int run_eval(EvalOptions& options) {
   const RunSpec spec = load_run_spec(options.common, options.launch);
-  const std::vector<Threshold> thresholds = read_thresholds(options.thresholds, spec.train.result_names(spec.model));
+  const std::vector<Threshold> thresholds = read_thresholds(options.thresholds, spec);
   const RunSpec evaluated = options.confusion ? with_confusion_matrix(spec) : spec;
   const Situation situation = find_situation(Variables::of_process());
   prepare_data_with_progress(spec.data);

@@ -94,6 +94,7 @@
   X(linear_cross_entropy) \
   X(metric) \
   X(token_bytes) \
+  X(one_hot) \
   X(optimizer) \
   X(zero_gradients) \
   X(zero_gaps) \

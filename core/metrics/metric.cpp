@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/base/format.h"
+#include "core/layers/model/names.h"
 #include "core/metrics/choices.h"
 #include "core/spec/values.h"
 
@@ -23,6 +24,42 @@ struct MetricRuleOptions final : MetricOptions, Rule {
     Section section = std::move(keys);
     if constexpr (requires { Rule::aliases; }) section.aliases.assign(Rule::aliases.begin(), Rule::aliases.end());
     return section;
+  }
+};
+
+// Reports a name that is no word, or that is the name of another result.
+void check_name(const MetricExpression& metric, Reader& reader) {
+  const std::string& name = metric.name.value;
+  const auto fail = [&](const std::string& why) { reader.error(metric.name.location, why); };
+  if (!is_name(name)) {
+    fail(format("'{}' is no name of a metric: use letters, digits, '_', '-' and '.'", name));
+  } else if (name == "loss" || metric_choices().find(name) != nullptr) {
+    fail(format("'{}' is the name of another result: give the metric a name of its own", name));
+  } else if (name.starts_with("val_")) {
+    fail(format("'{}': names with val_ are those of values on validation data; leave val_ out", name));
+  }
+}
+
+// The options of a metric that is an expression.
+template <>
+struct MetricRuleOptions<ExpressionMetric> final : MetricOptions, MetricExpression {
+  std::optional<MetricRule> rule() const override { return ExpressionMetric{}; }
+  std::shared_ptr<const MetricExpression> expression() const override {
+    return std::make_shared<MetricExpression>(*this);
+  }
+
+  static Section section() {
+    return Keys<MetricRuleOptions>(ExpressionMetric::name, ExpressionMetric::meaning)
+        .required("name", &MetricRuleOptions::name, "The name of the result, such as within_one.")
+        .required("expression", &MetricRuleOptions::text, "For example: mean(abs(y_true - y_pred) <= tolerance).")
+        .key("mode", &MetricRuleOptions::mode,
+             "Whether smaller (min) or greater (max) is better: for checkpoints and early stopping that monitor the "
+             "metric and have no `mode` of their own, and for the thresholds of `eval`.")
+        .rest("any other name", &MetricRuleOptions::constants, "A number that the expression uses by this name.")
+        .check([](const MetricRuleOptions& options, const Node&, Reader& reader) {
+          check_name(options, reader);
+          options.OutputExpression::check(reader);
+        });
   }
 };
 
@@ -85,9 +122,10 @@ void check_crossentropy(const char* name, const Choice& metric, const ResolvedLo
 
 void report_repeated(const std::vector<Choice>& choices, Reader& reader) {
   for (std::size_t i = 0; i < choices.size(); ++i) {
-    const auto same = [&](const Choice& other) { return other.name == choices[i].name; };
+    const std::string name = result_name(choices[i]);
+    const auto same = [&](const Choice& other) { return result_name(other) == name; };
     if (std::any_of(choices.begin(), choices.begin() + static_cast<std::ptrdiff_t>(i), same)) {
-      reader.error(choices[i].location, format("metric {} is given twice", choices[i].name));
+      reader.error(choices[i].location, format("metric {} is given twice", name));
     }
   }
 }
@@ -99,6 +137,11 @@ const ChoiceTable& metric_choices() {
   return table;
 }
 
+std::string result_name(const Choice& metric) {
+  const auto expression = metric.as<MetricOptions>().expression();
+  return expression != nullptr ? expression->name.value : metric.name;
+}
+
 std::vector<ResolvedMetric> resolve_metrics(const std::vector<Choice>& choices, const ResolvedLoss& loss,
                                             const Shape& output, Reader& reader) {
   const MetricSetting setting{targets_of(loss.rule), link_of(loss.rule), loss.folded != FinalActivation::none,
@@ -106,8 +149,9 @@ std::vector<ResolvedMetric> resolve_metrics(const std::vector<Choice>& choices, 
   report_repeated(choices, reader);
   std::vector<ResolvedMetric> metrics;
   for (const Choice& choice : choices) {
-    if (!choice.as<MetricOptions>().rule()) continue;  // it follows from the loss
-    ResolvedMetric metric{choice.name, *choice.as<MetricOptions>().rule(), false, choice.location};
+    const auto& options = choice.as<MetricOptions>();
+    if (!options.rule()) continue;  // it follows from the loss
+    ResolvedMetric metric{result_name(choice), *options.rule(), false, choice.location, options.expression()};
     std::visit(
         [&](auto& rule) {
           const std::string problem = rule.adapt(setting);

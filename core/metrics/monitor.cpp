@@ -15,11 +15,16 @@ bool any_larger_is_better(std::string_view metric, const std::variant<Rules...>*
   return ((Rules::larger_is_better && metric.ends_with(Rules::name)) || ...);
 }
 
+// The name of the result that is monitored: "accuracy" for "val_accuracy".
+std::string_view result_of(std::string_view monitor) {
+  return monitor.starts_with("val_") ? monitor.substr(4) : monitor;
+}
+
 }  // namespace
 
 std::string why_not_monitored(std::string_view monitor, const std::vector<std::string>& results, bool has_validation) {
   const bool on_validation = monitor.starts_with("val_");
-  const std::string_view name = on_validation ? monitor.substr(4) : monitor;
+  const std::string_view name = result_of(monitor);
   if (std::find(results.begin(), results.end(), name) == results.end()) {
     std::vector<std::string> names = results;
     for (const std::string& result : results) {
@@ -35,6 +40,11 @@ std::string why_not_monitored(std::string_view monitor, const std::vector<std::s
 MonitorMode mode_of(std::string_view metric) {
   const bool grows = any_larger_is_better(metric, static_cast<const MetricRule*>(nullptr));
   return grows ? MonitorMode::maximum : MonitorMode::minimum;
+}
+
+std::optional<MonitorMode> mode_of(std::string_view metric, const GivenModes& given) {
+  const auto found = given.find(result_of(metric));
+  return found == given.end() ? mode_of(metric) : found->second;
 }
 
 bool is_better(double value, double best, MonitorMode mode, double min_delta) {

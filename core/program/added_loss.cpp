@@ -8,7 +8,7 @@
 #include "core/graph/ops/losses/expression_loss.h"
 #include "core/graph/ops/masks.h"
 #include "core/layers/model/model_options.h"
-#include "core/program/expression_loss.h"
+#include "core/program/expression_values.h"
 
 namespace trainctl {
 namespace {
@@ -40,7 +40,7 @@ void add_losses(Network& network, const ProgramSpec& spec, const std::vector<std
     const SourceLocation& location = loss.expression.location;
     if (const std::string problem = why_not(network); !problem.empty()) return reader.error(location, problem);
     Graph& graph = network.graph;
-    LossSources sources{.name = "add_loss/" + name, .text = loss.expression, .values = {}};
+    ExpressionSources sources{.name = "add_loss/" + name, .text = loss.expression, .values = {}};
     for (std::size_t i = 0; i < of_loss.size(); ++i) sources.values[loss.inputs.items[i]] = of_loss[i];
     sources.weights = add_sample_weights(graph, sources.name, spec.divides_by_weight());
     ResolvedOutput output;
@@ -50,7 +50,7 @@ void add_losses(Network& network, const ProgramSpec& spec, const std::vector<std
     output.weight = loss.weight;
     output.is_added = true;
     try {
-      graph.outputs.push_back(add_loss_values(graph, sources));
+      graph.outputs.push_back(add_values(graph, sources));
     } catch (const ExpressionError& error) {
       reader.error(location, format("column {} of the expression: {}", error.column(), error.what()));
       continue;

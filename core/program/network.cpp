@@ -5,7 +5,7 @@
 #include "core/metrics/output_expression.h"
 #include "core/optim/optimizer.h"
 #include "core/program/added_loss.h"
-#include "core/program/expression_loss.h"
+#include "core/program/expression_values.h"
 
 namespace trainctl {
 namespace {
@@ -41,10 +41,13 @@ void match_output(const ProgramSpec& spec, const ProgramSpec::Output& output, co
   if (resolved.loss.ignore_index && resolved.target_encoding != TargetEncoding::class_number) {
     reader.error(resolved.loss.location, "ignore_index needs class numbers as targets, but training mixes samples");
   }
-  if (resolved.loss.expression != nullptr) {
-    const std::string mistake = mistake_in_loss(graph, resolved, predictions);
-    if (!mistake.empty()) reader.error(resolved.loss.expression->text.location, mistake);
-  }
+  const auto check = [&](const std::shared_ptr<const OutputExpression>& expression) {
+    if (expression == nullptr) return;
+    const std::string mistake = mistake_in(*expression, graph, resolved, predictions);
+    if (!mistake.empty()) reader.error(expression->text.location, mistake);
+  };
+  check(resolved.loss.expression);
+  for (const ResolvedMetric& metric : resolved.metrics) check(metric.expression);
   if (resolved.masks()) return;  // each position has its own weight and counts by itself
   resolved.rows_each = rows_per_weight(shape, spec.weight.with_front(shape[0]));
   resolved.rows_counted = spec.divides_by_weight() ? resolved.rows_each : shape.rows() / shape[0];
@@ -64,15 +67,16 @@ void check_masks(const std::vector<ResolvedOutput>& outputs, const Graph& graph,
   }
 }
 
-// Returns a warning if an output has more values than its targets have classes, else "". Classes of positions, such as
-// tokens, are not checked: a data set may use only some tokens of the vocabulary.
+// Returns a warning if an output has more values than its targets have classes, else "". Classes of positions, such
+// as tokens, are not checked: a data set may use only some tokens of the vocabulary.
 std::string width_warning(const ResolvedOutput& output, const Shape& shape, const TargetInfo& targets) {
   const bool of_classes =
       output.target_encoding == TargetEncoding::class_number && shape.rank() == 2 && targets.classes > 0;
   if (!of_classes || shape.back() <= targets.classes) return "";
   const std::int64_t useless = shape.back() - targets.classes;
   return format(
-      "{}: the output{} has {} values and the data {} classes, so that {} never right: set {} units in the last layer",
+      "{}: the output{} has {} values and the data {} classes, so that {} never right: set {} units in the last "
+      "layer",
       to_string(output.loss.location), output.name.empty() ? "" : format(" '{}'", output.name), shape.back(),
       targets.classes, useless == 1 ? "1 value is" : format("{} values are", useless), targets.classes);
 }

@@ -17,7 +17,7 @@
 #include "core/graph/ops/training/update.h"
 #include "core/metrics/targets.h"
 #include "core/program/added_loss.h"
-#include "core/program/expression_loss.h"
+#include "core/program/expression_values.h"
 #include "core/program/fused_loss.h"
 #include "core/program/placements.h"
 
@@ -59,7 +59,9 @@ void add_sums(OutputHead& head, Graph& graph) {
   for (const ResolvedMetric& metric : output.metrics) {
     const int sums = sums_of(metric.rule);
     const TensorType sum_type{sums == 1 ? Shape{} : Shape{sums}, DType::float32};
-    head.metrics.push_back(add(graph, output.prefixed(metric.name), sum_type, Role::reduced));
+    // The user's names of metrics must not be those of other tensors. Names of layers have no ':'.
+    const std::string name = output.prefixed(metric.name) + (metric.expression != nullptr ? ":sum" : "");
+    head.metrics.push_back(add(graph, name, sum_type, Role::reduced));
   }
   if (output.token_bytes) head.metrics.push_back(add(graph, output.prefixed("bytes"), {}, Role::reduced));
 }
@@ -76,7 +78,8 @@ Op gather(TensorId shard, TensorId whole, std::string name, const Graph& graph, 
 // The shape of the whole tensor of which the ranks along the tensor axis hold shards.
 const Shape& whole_shape(const Tensor& tensor) { return tensor.shard ? tensor.shard->whole : tensor.type.shape; }
 
-// Adds the ops by which ranks that hold different ranges of the classes compute the sums over all classes for the loss.
+// Adds the ops by which ranks that hold different ranges of the classes compute the sums over all classes for the
+// loss.
 void add_class_sums(OutputHead& head, Graph& graph, const MeshRank& rank) {
   const Shape logits = graph.tensor(head.logits).type.shape;
   const int ranks = rank.size(MeshAxis::tensor);
@@ -87,12 +90,12 @@ void add_class_sums(OutputHead& head, Graph& graph, const MeshRank& rank) {
       all{logits.with_back(class_sums * ranks), own.dtype};
   head.class_sums = add(graph, name, own, Role::activation);
   head.all_class_sums = add(graph, name + "/gathered", all, Role::activation);
-  head.class_ops = {{std::make_shared<ClassSums>(head.output.loss.rule, *head.classes),
-                     {head.logits, head.targets},
-                     {head.class_sums},
-                     name,
-                     head.output.loss.location},
-                    gather(head.class_sums, head.all_class_sums, name, graph, rank)};
+  head.row_ops = {{std::make_shared<ClassSums>(head.output.loss.rule, *head.classes),
+                   {head.logits, head.targets},
+                   {head.class_sums},
+                   name,
+                   head.output.loss.location},
+                  gather(head.class_sums, head.all_class_sums, name, graph, rank)};
 }
 
 // Adds the weights of the positions, if losses and metrics leave out some of them.
@@ -115,12 +118,24 @@ void add_weights(OutputHead& head, TensorId mask, Graph& graph) {
 
 // Sets the values of a loss that is an expression.
 void set_values(OutputHead& head, TensorId values, Graph& graph) {
-  const TensorType type = graph.tensor(values).type;
-  const Shape rows = type.shape.with_appended(1);
-  const std::string name = head.output.prefixed("loss");
   head.values = values;
-  head.value_rows = add(graph, name + "/rows", {rows, type.dtype}, Role::activation);
-  head.class_ops = {{std::make_shared<Reshape>(rows), {values}, {head.value_rows}, name, {}}};
+  head.value_rows = add_rows(graph, values, head.output.prefixed("loss"), head.row_ops);
+}
+
+// Adds the values of the metrics that are expressions. Their ops follow those of the predictions; they are not in the
+// graph, because nothing is differentiated with respect to them.
+void add_metric_rows(OutputHead& head, Graph& graph) {
+  const TensorId weights = head.weights != no_tensor ? head.weights : graph.weights;
+  for (const ResolvedMetric& metric : head.output.metrics) {
+    head.metric_rows.push_back(no_tensor);
+    if (metric.expression == nullptr) continue;
+    const auto before = std::ssize(graph.ops);
+    const std::string name = head.output.prefixed(metric.name);
+    const TensorId values = add_values(graph, *metric.expression, name, {head.predictions, head.targets, weights});
+    std::move(graph.ops.begin() + before, graph.ops.end(), std::back_inserter(head.row_ops));
+    graph.ops.erase(graph.ops.begin() + before, graph.ops.end());
+    head.metric_rows.back() = add_rows(graph, values, name, head.row_ops);
+  }
 }
 
 // Adds the gradient of the loss with respect to what its op reads.
@@ -193,12 +208,13 @@ OutputHead loss_head(ResolvedOutput resolved, TensorId logits, TensorId mask, bo
     std::ranges::move(head.weight_ops, std::back_inserter(graph.ops));
     head.weight_ops.clear();
     const TensorId weights = head.weights != no_tensor ? head.weights : graph.weights;
-    set_values(head, add_loss_values(graph, output, logits, head.targets, weights), graph);
+    const std::string name = output.prefixed("loss");
+    set_values(head, add_values(graph, *output.loss.expression, name, {logits, head.targets, weights}), graph);
   }
   if (graph.training) add_gradients(head, graph);
   const auto any_metric = [&](const auto& is) { return std::any_of(output.metrics.begin(), output.metrics.end(), is); };
-  // An evaluation computes the predictions of samples, which the host shows. Predictions of each position are needed by
-  // metrics only, and are not gathered for others.
+  // An evaluation computes the predictions of samples, which the host shows. Predictions of each position are needed
+  // by metrics only, and are not gathered for others.
   const bool shows = !graph.training && (ranks == 1 || type.shape.rank() == 2);
   const bool predicts = shows || any_metric([](const ResolvedMetric& m) { return m.of_predictions; });
   if (ranks == 1) {
@@ -211,6 +227,7 @@ OutputHead loss_head(ResolvedOutput resolved, TensorId logits, TensorId mask, bo
     }
   }
   if (predicts) add_predictions(head, graph);
+  add_metric_rows(head, graph);
   return head;
 }
 
@@ -228,14 +245,16 @@ void gather_outputs(Graph& graph, const std::vector<ResolvedOutput>& outputs, co
 
 std::vector<Op> sum_ops(const OutputHead& head, const SharedSums& shared, bool counts, bool training, bool accumulate) {
   const ResolvedOutput& output = head.output;
-  std::vector<Op> ops = head.class_ops;
+  std::vector<Op> ops = head.row_ops;
   const TensorId weights = head.weights != no_tensor ? head.weights : shared.weights;
   for (std::size_t i = 0; i < output.metrics.size(); ++i) {
     const ResolvedMetric& metric = output.metrics[i];
     const bool of_sums = head.classes && takes_class_sums(metric, output);
-    const TensorId input = of_sums ? head.all_class_sums : metric.of_predictions ? head.predictions : head.whole_logits;
+    TensorId input = metric.of_predictions ? head.predictions : head.whole_logits, targets = head.targets;
+    if (of_sums) input = head.all_class_sums;
+    if (metric.expression != nullptr) input = targets = head.metric_rows[i];
     ops.push_back({std::make_shared<Metric>(metric.rule, accumulate, of_sums),
-                   {input, head.targets, weights},
+                   {input, targets, weights},
                    {head.metrics[i]},
                    output.prefixed(metric.name),
                    metric.location});

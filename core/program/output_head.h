@@ -22,9 +22,10 @@ struct OutputHead {
   // Whether an op of the graph computes the class sums without writing the logits (fused_loss.h), and its gradient in
   // training. The sums of losses and metrics then follow that op.
   bool is_fused = false;
-  // The values of a loss that is an expression (expression_loss.h), which ops of the graph compute, and the same with a
-  // last dimension of size 1, for the loss op; else no_tensor.
+  // The values of a loss that is an expression (expression_values.h), which ops of the graph compute, and the same with
+  // a last dimension of size 1, for the loss op; else no_tensor.
   TensorId values = no_tensor, value_rows = no_tensor;
+  std::vector<TensorId> metric_rows;  // for each metric: the same if it is an expression, else no_tensor
   TensorId whole_logits = no_tensor;  // the logits of all classes, gathered from the ranks; no_tensor if unused
   TensorId targets = no_tensor;       // role input
   // If losses and metrics leave out positions: the weights of all positions, and 1 for each position that counts, else
@@ -40,7 +41,7 @@ struct OutputHead {
   TensorId unscaled_gradient = no_tensor;
   TensorId predictions = no_tensor;  // float32, softmax or sigmoid included; no_tensor if unused
   std::vector<Op> prediction_ops;    // compute whole_logits and predictions from the logits
-  std::vector<Op> class_ops;         // compute all_class_sums from the logits, or value_rows from the values
+  std::vector<Op> row_ops;           // compute all_class_sums from the logits, value_rows, and metric_rows
   std::vector<Op> weight_ops;        // compute `weights` and `counted`
 };
 

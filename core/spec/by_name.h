@@ -14,11 +14,12 @@
 
 namespace trainctl {
 
-// Whether a map is one choice, not a choice for each of several names.
+// Whether a map is one choice, such as {name: huber, delta: 2} or {expression: x - y}, not a choice for each of several
+// names, such as {expression: huber}.
 inline bool is_one_choice(const ChoiceTable& table, const Node& map) {
-  return map.find("name") || std::any_of(table.choices.begin(), table.choices.end(), [&](const Section& section) {
-           return section.is_known_by_key() && map.find(section.name);
-         });
+  if (map.find("name") != nullptr) return true;
+  const Section* known = table.known_by_key(map);
+  return known != nullptr && table.find(map.find(known->name)->text) == nullptr;
 }
 
 template <class T>
@@ -62,8 +63,8 @@ struct Value<ByName<T>> {
     value.entries.clear();
     // For a choice, a map with the key `name` is one value: {name: sgd, momentum: 0.9}. So is {expression: x - y}.
     const TypeInfo type = Value<T>::type();
-    const bool choice = type.kind == TypeInfo::Kind::choice;
-    if (!node.is_map() || node.entries.empty() || (choice && is_one_choice(type.table(), node))) {
+    const bool is_choice = type.kind == TypeInfo::Kind::choice;
+    if (!node.is_map() || node.entries.empty() || (is_choice && is_one_choice(type.table(), node))) {
       value.entries.push_back({"", node.location, {}});
       return Value<T>::read(node, reader, value.entries.back().value);
     }

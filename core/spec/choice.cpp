@@ -40,14 +40,6 @@ Node null_at(const Node& node) {
   return null;
 }
 
-// The alternative that a map names by the key of the same name, such as {expression: x - y}; nullptr if there is none.
-const Section* known_by_key(const ChoiceTable& table, const Node& node) {
-  for (const Section& section : table.choices) {
-    if (section.is_known_by_key() && node.find(section.name)) return &section;
-  }
-  return nullptr;
-}
-
 // Reads a map with the key `name`: `{name: adam, learning_rate: 1e-3}`.
 bool read_named(const ChoiceTable& table, const Node& node, Reader& reader, Choice& choice) {
   const OpenChoice open = open_choice(table, *node.find("name"), reader);
@@ -56,14 +48,15 @@ bool read_named(const ChoiceTable& table, const Node& node, Reader& reader, Choi
 }
 
 bool read_item(const ChoiceTable& table, const Node& node, Reader& reader, Choice& choice) {
-  if (node.is_map() && node.entries.size() == 1 && node.entries[0].key != "name") {
+  const bool is_known = table.known_by_key(node) != nullptr;
+  if (node.is_map() && node.entries.size() == 1 && node.entries[0].key != "name" && !is_known) {
     const Node::Entry& entry = node.entries[0];
     const Section* section = find(table, entry.key, entry.key_location, reader);
     return section &&
            fill(*section, entry.value.is_null() ? null_at(node) : entry.value, node.location, reader, choice);
   }
   const bool is_misplaced = node.is_map() && node.entries.size() > 1 && table.find(node.entries[0].key) != nullptr;
-  if (is_misplaced && !known_by_key(table, node)) {
+  if (is_misplaced && !is_known) {
     const Node::Entry& second = node.entries[1];
     reader.error(
         second.key_location,
@@ -95,7 +88,7 @@ bool read_choice(const ChoiceTable& table, const Node& node, Reader& reader, Cho
     const Section* section = find(table, node.text, node.location, reader);
     return section && fill(*section, null_at(node), node.location, reader, choice);
   }
-  if (const Section* section = node.is_map() ? known_by_key(table, node) : nullptr) {
+  if (const Section* section = table.known_by_key(node)) {
     return fill(*section, node, node.location, reader, choice);
   }
   if (node.is_map() && node.find("name")) return read_named(table, node, reader, choice);

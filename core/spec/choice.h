@@ -32,7 +32,7 @@ struct Choice {
 };
 
 // Reads `adam` or `{name: adam, learning_rate: 1e-3}`, or a map with a key by which the alternative is known
-// (Section::is_known_by_key()). Returns false after reporting an error.
+// (ChoiceTable::known_by_key()). Returns false after reporting an error.
 bool read_choice(const ChoiceTable& table, const Node& node, Reader& reader, Choice& choice);
 // Reads a list whose items are bare names, one-key maps `- dense: {units: 10}`, or maps with `name`. Returns false
 // after reporting an error; each wrong item is then an empty choice in the list.

@@ -288,4 +288,12 @@ const Section* ChoiceTable::find(std::string_view name) const {
   return nullptr;
 }
 
+const Section* ChoiceTable::known_by_key(const Node& map) const {
+  for (const Section& choice : choices) {
+    const Node* value = choice.is_known_by_key() ? map.find(choice.name) : nullptr;
+    if (value != nullptr && !value->is_map()) return &choice;
+  }
+  return nullptr;
+}
+
 }  // namespace trainctl

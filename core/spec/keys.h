@@ -79,8 +79,8 @@ struct Section {
   const Key* find(std::string_view key) const;
   // The key of the remaining entries; nullptr if the section has none.
   const Key* rest() const;
-  // Whether a map with the key `name` is this alternative of a choice, like {expression: x - y}. Such an alternative
-  // may have a key "name" of its own.
+  // Whether a map with the key `name` is this alternative of a choice, like {expression: x - y}
+  // (ChoiceTable::known_by_key()). Such an alternative may have a key "name" of its own.
   bool is_known_by_key() const;
   // Reads a map (or the value of the shorthand key, or null for all defaults) into the object. Reports unknown keys
   // (with a suggestion), repeated and missing keys, wrong types and values out of range; returns false if it reported
@@ -205,6 +205,9 @@ struct ChoiceTable {
 
   // The alternative with this name or alias; nullptr if there is none.
   const Section* find(std::string_view name) const;
+  // The alternative that a map names by a key (Section::is_known_by_key()), such as {expression: x - y}, not
+  // {expression: {expression: x - y}}; nullptr if there is none.
+  const Section* known_by_key(const Node& map) const;
 };
 
 }  // namespace trainctl

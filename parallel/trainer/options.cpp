@@ -2,6 +2,7 @@
 #include "parallel/trainer/options.h"
 
 #include <algorithm>
+#include <set>
 
 #include "core/base/format.h"
 #include "core/layers/model/model_options.h"
@@ -94,13 +95,26 @@ std::vector<std::string> TrainOptions::result_names(const ModelOptions& model) c
     const std::string prefix = several ? output + "_" : "";
     for (const Choice& metric : metrics.of(output)) {
       const auto rule = metric.as<MetricOptions>().rule();
-      if (!rule || columns_of(*rule) == 0) names.push_back(prefix + metric.name);
+      if (!rule || columns_of(*rule) == 0) names.push_back(prefix + result_name(metric));
     }
   }
   return names;
 }
 
-void TrainOptions::check_names_of(const std::vector<std::string>& outputs, const Node& node, Reader& reader) const {
+GivenModes TrainOptions::given_modes(const std::vector<std::string>& outputs) const {
+  GivenModes modes;
+  for (const std::string& output : outputs) {
+    for (const Choice& metric : metrics.of(output)) {
+      const auto expression = metric.as<MetricOptions>().expression();
+      const std::string prefix = outputs.size() > 1 ? output + "_" : "";
+      if (expression != nullptr) modes[prefix + expression->name.value] = expression->mode;
+    }
+  }
+  return modes;
+}
+
+void TrainOptions::check_names_of(const ModelOptions& model, const Node& node, Reader& reader) const {
+  const std::vector<std::string> outputs = output_names(model);
   check_names(loss, outputs, "output", Coverage::all, reader);
   // A run's resolved config has an empty list if the user set no metrics.
   if (metrics.named() || !metrics.of("").empty()) {
@@ -111,6 +125,14 @@ void TrainOptions::check_names_of(const std::vector<std::string>& outputs, const
     std::string hint = suggestion(name, outputs);
     if (hint.empty()) hint = outputs.front().empty() ? "; its outputs have no names" : "; there is " + join_or(outputs);
     reader.error(node.find("loss_weights")->location, format("the model has no output '{}'{}", name, hint));
+  }
+  if ((outputs.size() < 2 && model.add_loss.empty()) || !reads_choices_of(outputs)) return;
+  std::set<std::string> names;
+  for (const std::string& name : result_names(model)) {
+    if (names.insert(name).second) continue;
+    const Node* list = node.find("metrics");
+    reader.error(list != nullptr ? list->location : node.location,
+                 format("two results have the name '{}': give one of the metrics another name", name));
   }
 }
 

@@ -12,6 +12,7 @@
 #include "core/metrics/choices.h"
 #include "core/metrics/class_weights.h"
 #include "core/metrics/loss_reduction.h"
+#include "core/metrics/monitor.h"
 #include "core/optim/choices.h"
 #include "core/optim/moving_average.h"
 #include "core/spec/by_name.h"
@@ -86,8 +87,10 @@ struct TrainOptions {
   // Returns the names of the results with a single value: "loss", "accuracy"; with several outputs "loss",
   // "digit_loss", "digit_accuracy"; with added losses also "kl_loss", and "output_loss" for the only output.
   std::vector<std::string> result_names(const ModelOptions& model) const;
-  // Reports keys that do not match the names of a model's outputs. `node`: the section.
-  void check_names_of(const std::vector<std::string>& outputs, const Node& node, Reader& reader) const;
+  // Returns the modes of the results that are expressions, for a model with these outputs.
+  GivenModes given_modes(const std::vector<std::string>& outputs) const;
+  // Reports keys that do not match the names of the model's outputs, and results with equal names. `node`: the section.
+  void check_names_of(const ModelOptions& model, const Node& node, Reader& reader) const;
 };
 
 }  // namespace trainctl

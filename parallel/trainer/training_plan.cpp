@@ -60,13 +60,19 @@ TrainingPlan training_plan(const TrainOptions& train, const StrategyOptions& str
   if (loop.gradient_norms) plan.gradient_norms_every = whole_steps(*loop.gradient_norms, steps.steps_per_epoch);
   if (loop.log_every.unit != Duration::Unit::seconds)
     plan.log_every = whole_steps(loop.log_every, steps.steps_per_epoch);
-  plan.early_stopping = train.early_stopping;
-  plan.reduce_on_plateau = train.reduce_on_plateau;
+  const auto mode_of_result = [&](const std::string& monitor) {
+    return mode_of(monitor, loop.given_modes).value_or(MonitorMode::minimum);
+  };
+  const auto set_mode = [&](auto& options) {
+    if (options) options->mode = {options->mode.or_else(mode_of_result(options->monitor.or_else("val_loss")))};
+  };
+  set_mode(plan.early_stopping = train.early_stopping);
+  set_mode(plan.reduce_on_plateau = train.reduce_on_plateau);
   const bool restores = train.early_stopping && train.early_stopping->restore_best;
   const std::string default_monitor = restores ? train.early_stopping->monitor.or_else("val_loss") : "val_loss";
   const std::string monitor = loop.monitor.or_else(restores || data.validation_samples > 0 ? default_monitor : "");
   const Auto<MonitorMode>& mode = restores && loop.mode.is_auto() ? train.early_stopping->mode : loop.mode;
-  steps.monitor = {monitor, mode.or_else(mode_of(monitor)) == MonitorMode::maximum};
+  steps.monitor = {monitor, mode.or_else(mode_of_result(monitor)) == MonitorMode::maximum};
   const std::int64_t scheduled = steps.total_steps > 0 ? steps.total_steps - start.step : 0;
   steps.learning_rate = [&train, start, scheduled, per_epoch = steps.steps_per_epoch](std::int64_t step) {
     return scheduled_rate(train, {step - start.step, per_epoch, scheduled});

@@ -28,6 +28,7 @@ struct LoopOptions {
   // Intervals in steps or epochs; empty: never.
   std::optional<Duration> histograms = {};
   std::optional<Duration> gradient_norms = {};
+  GivenModes given_modes = {};
 };
 
 // The settings of the loop and its hooks. All counts are steps; 0 means never.

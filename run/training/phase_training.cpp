@@ -107,7 +107,8 @@ TrainingPlan plan_of(const RankRun& run, const RunSpec& spec, const Job& job, co
                                      .monitor = spec.checkpoint.monitor,
                                      .mode = spec.checkpoint.mode,
                                      .histograms = spec.log.histograms,
-                                     .gradient_norms = spec.log.gradient_norms},
+                                     .gradient_norms = spec.log.gradient_norms,
+                                     .given_modes = spec.train.given_modes(output_names(spec.model))},
                                     run.data.info(), ranks, phase);
   plan.loop.phases = phase_count(run.spec);
   const std::string shares = run.configured.strategy.shares_by_measuring() ? text_of_shares(spec.strategy) : "";

@@ -190,6 +190,18 @@ TEST_CASE("errors that a run could find only after its start are found in the co
         "c.yaml:19:23: monitor 'val_acc' is not a result of this run; use loss, accuracy, val_loss or val_accuracy");
 }
 
+TEST_CASE("a metric of the user's own is monitored only if it is known whether smaller values are better") {
+  const auto own = [](const std::string& mode) {
+    return replaced(good_config, "[accuracy]", "[{name: own, expression: mean(y_pred)" + mode + "}]");
+  };
+  const std::string monitored = "{monitor: own}";
+  CHECK(config_errors(replaced(own(""), "{every: 1 epoch}", monitored)) ==
+        "c.yaml:18:23: whether smaller or greater values of own are better is unknown: set `mode: min` or `mode: max` "
+        "in the metric");
+  CHECK(config_errors(replaced(own(", mode: max"), "{every: 1 epoch}", monitored)).empty());
+  CHECK(config_errors(replaced(own(""), "{every: 1 epoch}", "{monitor: own, mode: min}")).empty());
+}
+
 TEST_CASE("errors beyond the first 100 are only counted") {
   std::string text = good_config;
   for (int i = 0; i < 5000; ++i) text += "key" + std::to_string(i) + ": 1\n";

@@ -216,6 +216,72 @@ TEST_CASE("a confusion matrix has the same counts on any number of ranks, and it
   CHECK(contains(watched.errors, "monitor 'val_confusion_matrix' is not a result of this run"));
 }
 
+TEST_CASE("a metric that is an expression has the values of the library's metric under every strategy") {
+  const Folder folder;
+  const std::string config = folder.write("own.yaml", uneven_data + mlp_model + R"yaml(
+train:
+  loss: sparse_categorical_crossentropy
+  metrics:
+    - accuracy
+    - {name: right, expression: "sum(y_true * (y_pred == max(y_pred, -1, True)), axis=-1)", mode: max}
+  batch_size: 20
+  epochs: 2
+  optimizer: {name: sgd, learning_rate: 0.1}
+checkpoint: {monitor: val_right}
+)yaml");
+  int runs = 0;
+  for (const auto& [ranks, setting] : {std::pair{"1", "train.gradient_accumulation=2"},
+                                       {"2", "strategy.shard=none"},
+                                       {"4", "strategy.shard=parameters"},
+                                       {"2", "strategy.pipeline=2"},
+                                       {"2", "strategy.tensor=2"},
+                                       {"2", "strategy.reproducible={shards: 4}"},
+                                       {"2", "train.loss={expression: '-sum(y_true * log(y_pred), axis=1)'}"}}) {
+    CAPTURE(ranks, setting);
+    const std::string directory = folder / std::to_string(++runs);
+    const Finished run = trainctl(
+        folder, {"run", config, "--ranks", ranks, "--set", setting, "--run-dir", directory, "--progress", "none"});
+    INFO(tail(run.errors));
+    REQUIRE(run.code == 0);
+    for (const Json& epoch : events(directory, "epoch")) {
+      for (const char* part : {"train", "validation"}) {
+        CHECK(epoch[part]["accuracy"] > 0);
+        CHECK(epoch[part]["right"].get<double>() == Approx(epoch[part]["accuracy"].get<double>()));
+      }
+    }
+    const Json best = events(directory, "end").back()["best"], last = events(directory, "epoch").back();
+    CHECK(best["monitor"] == "val_right");
+    CHECK(best["value"] >= last["validation"]["right"]);
+  }
+  const auto judged = [&](const char* threshold) {
+    return trainctl(folder, {"eval", config, "--run", folder / "2", "--threshold", threshold}).code;
+  };
+  CHECK(judged("right=0.01") == 0);
+  CHECK(judged("right=1.5") == 1);
+}
+
+TEST_CASE("early stopping and plateaus take the mode of a metric that is an expression") {
+  const Folder folder;
+  const std::string config = folder.write("near.yaml", uneven_data + mlp_model + R"yaml(
+train:
+  loss: sparse_categorical_crossentropy
+  batch_size: 20
+  epochs: 5
+  optimizer: {name: sgd, learning_rate: 0.1}
+  early_stopping: {monitor: val_near, patience: 1}
+  reduce_on_plateau: {monitor: val_near, patience: 1, factor: 0.5}
+)yaml");
+  for (const std::string mode : {"max", "min"}) {  // the value grows in every epoch
+    CAPTURE(mode);
+    const std::string metric = "train.metrics=[{name: near, expression: 'mean(y_true * y_pred)', mode: " + mode + "}]";
+    const Finished run = trainctl(folder, {"run", config, "--ranks", "1", "--set", metric, "--run-dir", folder / mode});
+    INFO(tail(run.errors));
+    REQUIRE(run.code == 0);
+    CHECK(events(folder / mode, "end").back()["epoch"] == (mode == "max" ? 5 : 2));
+    CHECK(contains(run.errors, "val_near no longer improves") == (mode == "min"));
+  }
+}
+
 TEST_CASE("steps report how their time was spent, on one rank and on two") {
   const Folder folder;
   const std::string config =

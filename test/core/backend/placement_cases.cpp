@@ -23,6 +23,7 @@
 #include "core/graph/ops/metrics/token_bytes.h"
 #include "core/graph/ops/normalization/normalize.h"
 #include "core/graph/ops/normalization/statistics.h"
+#include "core/graph/ops/one_hot.h"
 #include "core/graph/ops/position_embedding.h"
 #include "core/graph/ops/recurrent.h"
 #include "core/graph/ops/reduce.h"
@@ -319,6 +320,7 @@ void add_sums(Cases& cases, DType dtype) {
   for (const bool add : {false, true}) {
     cases.push_back({"token_bytes", {labels, weights}, always_a<TokenBytes>(bytes, add), 2});
   }
+  cases.push_back({"one_hot", {labels}, always_a<OneHot>(std::int64_t{4}), 2});
   cases.push_back({"class_sums", {predictions, labels}, always_a<ClassSums>(classes, ColumnRange{0, 4}), 2});
   // Sequences have a weight for each sample or for each position.
   const CaseInput sequences{{{4, 6, 4}, dtype}}, tokens{{{4, 6}, DType::int32}, 0, 4};

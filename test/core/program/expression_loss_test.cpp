@@ -1,94 +1,24 @@
 // Compares losses that are expressions with the same losses of the library, and their gradients with slopes.
 #include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "test/catch.h"
-#include "test/core/program/job.h"
+#include "test/core/program/expression_job.h"
 #include "test/core/program/slopes.h"
 
 namespace trainctl::expression_loss_test {
 namespace {
 
-constexpr std::int64_t samples = 6, positions = 3, width = 4;
+using namespace expression_test;
 
-const std::string by_sample = "layers: [{dense: {units: 5, activation: tanh}}, {dense: {units: 4}}]";
-const std::string probabilities =
-    "layers: [{dense: {units: 5, activation: tanh}}, {dense: {units: 4, activation: softmax}}]";
-
-TestJob job_of(const std::string& network, const std::string& loss, bool has_positions, bool weighs_positions = false) {
-  TestJob job(network, "sgd", loss, "mean_absolute_error");
-  job.spec.inputs[0].sample = has_positions ? Shape{positions, width} : Shape{width};
-  job.spec.outputs[0].target.shape = job.spec.inputs[0].sample;
-  if (weighs_positions) {
-    job.spec.weight = {positions};
-    job.spec.is_masked = true;
-  }
-  return job;
+ProgramRun run(const Program& program, Samples& data) {
+  return run_program(program, data.batch(program.batch.targets.size()));
 }
 
-// Random samples with targets between 0.1 and 1, of which sample 2 has the weight 0 and targets 0.
-struct Samples {
-  std::vector<float> inputs, targets, weights;
-  std::vector<std::int64_t> numbers;
-
-  Samples(bool has_positions, bool weighs_positions) {
-    std::mt19937 random(7);
-    std::normal_distribution<float> normal;
-    std::uniform_real_distribution<float> uniform(0.1f, 1.0f);
-    const std::int64_t rows = has_positions ? positions : 1;
-    for (std::int64_t i = 0; i < samples; ++i) {
-      for (std::int64_t k = 0; k < rows * width; ++k) {
-        inputs.push_back(normal(random));
-        targets.push_back(i == 2 ? 0.0f : uniform(random));
-      }
-      for (std::int64_t k = 0; k < (weighs_positions ? positions : 1); ++k) {
-        weights.push_back(i == 2 ? 0.0f : 0.5f + 0.25f * static_cast<float>(i + k));
-      }
-      numbers.push_back(i);
-    }
-  }
-  Batch batch(std::size_t outputs) {
-    Batch batch;
-    batch.inputs = {{inputs.data(), DType::float32, std::ssize(inputs)}};
-    batch.targets.assign(outputs, {targets.data(), DType::float32, std::ssize(targets)});
-    batch.weights = {weights.data(), DType::float32, std::ssize(weights)};
-    batch.samples = {numbers.data(), DType::int64, samples};
-    batch.count = samples;
-    return batch;
-  }
-};
-
-struct Results {
-  std::vector<double> values;  // of the loss and the metric
-  std::vector<float> gradients;
-};
-
-Results run(const Program& program, Samples& data) {
-  const auto backend = make_cpu_backend({});
-  const auto communicator = solo_communicator();
-  KernelChoices choices;
-  Engine engine(*backend, *communicator, compile({program}, *backend, choices));
-  std::mt19937 random(22);
-  draw_weights(engine, random);
-  engine.upload();
-  StepResult result;
-  engine.run(0, data.batch(program.batch.targets.size()), {}, result);
-  Results results;
-  for (const MetricResult& of : program.results) results.values.push_back(of.of(result.sums, result.count));
-  if (program.step.gradients == no_tensor) return results;
-  std::vector<std::byte> bytes;
-  engine.read_tensor(0, program.step.gradients, bytes);
-  results.gradients.resize(bytes.size() / sizeof(float));
-  std::memcpy(results.gradients.data(), bytes.data(), bytes.size());
-  return results;
-}
-
-void compare(const Results& found, const Results& expected) {
+void compare(const ProgramRun& found, const ProgramRun& expected) {
   REQUIRE(found.values.size() == expected.values.size());
   REQUIRE(found.gradients.size() == expected.gradients.size());
   for (std::size_t i = 0; i < found.values.size(); ++i) CHECK(found.values[i] == Approx(expected.values[i]));
@@ -194,7 +124,7 @@ TEST_CASE("samples of weight 0 change neither loss nor gradients, also if their 
           "[expression]") {
   Samples data(false, false);
   const TestJob job = job_of(by_sample, "{expression: mean(square(y_pred) / y_true)}", false);  // 0 for sample 2
-  const Results results = run(job.training(samples), data);
+  const ProgramRun results = run(job.training(samples), data);
   CHECK(std::isfinite(results.values[0]));
   for (const float gradient : results.gradients) CHECK(std::isfinite(gradient));
   check_slopes(job.training(samples), data.batch(1), 4e-3f);

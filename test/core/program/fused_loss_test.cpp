@@ -1,6 +1,5 @@
 // Compares programs with a fused loss with programs that compute all logits.
 #include <cmath>
-#include <cstring>
 #include <random>
 #include <string>
 #include <vector>
@@ -69,31 +68,6 @@ struct Samples {
   }
 };
 
-struct Results {
-  std::vector<double> values;  // of program.results
-  std::vector<float> gradients;
-};
-
-Results run(const Program& program, Samples& data) {
-  const auto backend = make_cpu_backend({.threads = 2});
-  const auto communicator = solo_communicator();
-  KernelChoices choices;
-  Engine engine(*backend, *communicator, compile({program}, *backend, choices));
-  std::mt19937 random(22);
-  draw_weights(engine, random);
-  engine.upload();
-  StepResult step;
-  engine.run(0, data.batch(0, samples), {}, step);
-  Results results;
-  for (const MetricResult& result : program.results) results.values.push_back(result.of(step.sums, step.count));
-  if (program.step.gradients == no_tensor) return results;
-  std::vector<std::byte> bytes;
-  engine.read_tensor(0, program.step.gradients, bytes);
-  results.gradients.resize(bytes.size() / sizeof(float));
-  std::memcpy(results.gradients.data(), bytes.data(), bytes.size());
-  return results;
-}
-
 }  // namespace
 
 TEST_CASE("a program with a fused loss has the results and the gradients of one that computes all logits") {
@@ -111,7 +85,8 @@ TEST_CASE("a program with a fused loss has the results and the gradients of one 
           const Program a = fused.training(samples, micro_batches), b = whole.training(samples, micro_batches);
           REQUIRE(fuses(a));
           REQUIRE_FALSE(fuses(b));
-          const Results got = run(a, data), expected = run(b, data);
+          const ProgramRun got = run_program(a, data.batch(0, samples)),
+                           expected = run_program(b, data.batch(0, samples));
           CHECK(got.values[0] == Approx(expected.values[0]).epsilon(1e-5));
           CHECK(got.values[1] == Approx(expected.values[1]));
           double largest = 0, difference = 0;
@@ -125,7 +100,8 @@ TEST_CASE("a program with a fused loss has the results and the gradients of one 
         const Program a = fused.evaluation(samples), b = whole.evaluation(samples);
         REQUIRE(fuses(a));
         REQUIRE_FALSE(fuses(b));
-        const Results got = run(a, data), expected = run(b, data);
+        const ProgramRun got = run_program(a, data.batch(0, samples)),
+                         expected = run_program(b, data.batch(0, samples));
         CHECK(got.values[0] == Approx(expected.values[0]).epsilon(1e-5));
         CHECK(got.values[1] == Approx(expected.values[1]));
       }

@@ -1,9 +1,10 @@
-// Compares a training program's gradients with the slopes of its loss.
+// Runs programs for their results and gradients, and compares gradients with the slopes of the loss.
 #pragma once
 
 #include <algorithm>
 #include <cstring>
 #include <random>
+#include <vector>
 
 #include "core/backend/choices.h"
 #include "core/backend/cpu/cpu_backend.h"
@@ -19,6 +20,36 @@ inline void draw_weights(Engine& engine, std::mt19937& random) {
   for (const NamedTensor& tensor : engine.weights()) {
     for (std::int64_t i = 0; i < tensor.view.count; ++i) tensor.view.as<float>()[i] = 0.3f * normal(random);
   }
+}
+
+inline std::vector<float> gradients_of(Engine& engine, const Program& program) {
+  std::vector<std::byte> bytes;
+  engine.read_tensor(0, program.step.gradients, bytes);
+  std::vector<float> gradients(bytes.size() / sizeof(float));
+  std::memcpy(gradients.data(), bytes.data(), bytes.size());
+  return gradients;
+}
+
+struct ProgramRun {
+  std::vector<double> values;    // of program.results
+  std::vector<float> gradients;  // empty for an evaluation
+};
+
+// Runs a program once on a batch, with random weights.
+inline ProgramRun run_program(const Program& program, const Batch& batch) {
+  const auto backend = make_cpu_backend({.threads = 2});
+  const auto communicator = solo_communicator();
+  KernelChoices choices;
+  Engine engine(*backend, *communicator, compile({program}, *backend, choices));
+  std::mt19937 random(22);
+  draw_weights(engine, random);
+  engine.upload();
+  StepResult step;
+  engine.run(0, batch, {}, step);
+  ProgramRun run;
+  for (const MetricResult& result : program.results) run.values.push_back(result.of(step.sums, step.count));
+  if (program.step.gradients != no_tensor) run.gradients = gradients_of(engine, program);
+  return run;
 }
 
 // Fills the weights with random values, draws elements of every parameter and compares their gradients on the batch
@@ -37,10 +68,7 @@ inline void check_slopes(const Program& program, const Batch& batch, float step)
     return program.results[0].of(result.sums, result.count) * result.count;
   };
   loss();
-  std::vector<std::byte> bytes;
-  engine.read_tensor(0, program.step.gradients, bytes);
-  std::vector<float> gradients(bytes.size() / sizeof(float));
-  std::memcpy(gradients.data(), bytes.data(), bytes.size());
+  const std::vector<float> gradients = gradients_of(engine, program);
 
   for (const FlatEntry& entry : program.flat.parameters) {
     const std::string& name = program.tensor(entry.parameter).name;

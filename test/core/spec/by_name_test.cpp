@@ -59,6 +59,10 @@ TEST_CASE("a single value applies to the only output, and a map has values by na
   CHECK(two.of("size").name == "mean_squared_error");
   CHECK_FALSE(two.of("other"));
   CHECK(two.entries[1].location.line == 1);
+  CHECK(read<Losses>("{expression: mean(y_pred - m), m: 1}").of("").name == "expression");
+  const Losses expression = read<Losses>("{expression: huber, size: {expression: mean(y_pred)}}");
+  CHECK(expression.of("expression").name == "huber");  // the output has the name of a key
+  CHECK(expression.of("size").name == "expression");
   CHECK(read<Metrics>("[accuracy]").of("").size() == 1);
   CHECK(read<Metrics>("{a: [accuracy, auc], b: []}").of("a").size() == 2);
   CHECK(read<Sizes>("[28, 28, 1]").of("") == std::vector<std::int64_t>{28, 28, 1});
@@ -67,10 +71,12 @@ TEST_CASE("a single value applies to the only output, and a map has values by na
 
 TEST_CASE("values are the same after they are written and read") {
   for (const char* text : {"[28, 28, 1]", "{a: [4], b: [2, 3]}"}) CHECK(written(read<Sizes>(text)) == text);
-  for (const char* text : {"[accuracy]", "{a: [accuracy], b: []}", "[]"}) {
+  for (const char* text : {"[accuracy]", "{a: [accuracy], b: []}", "[]",
+                           "[accuracy, {name: own, expression: y_pred * m, mode: max, m: 2}]"}) {
     const std::string once = written(read<Metrics>(text));
     CHECK(written(read<Metrics>(once)) == once);
   }
+  CHECK(result_name(read<Metrics>("[{name: own, expression: y_pred}]").of("").front()) == "own");
   const std::string losses = written(read<Losses>("{digit: {name: huber, delta: 2}, size: mean_squared_error}"));
   CHECK(written(read<Losses>(losses)) == losses);
   CHECK(losses.find("delta: 2") != std::string::npos);

@@ -1,4 +1,4 @@
-// The loss of values that an expression of the config has computed (core/program/expression_loss.h).
+// The loss of values that an expression of the config has computed (core/program/expression_values.h).
 #pragma once
 
 #include "core/graph/ops/losses/rule.h"

@@ -9,6 +9,7 @@
 #include "core/graph/ops/metrics/auc.h"
 #include "core/graph/ops/metrics/confusion_matrix.h"
 #include "core/graph/ops/metrics/cosine_similarity.h"
+#include "core/graph/ops/metrics/expression_metric.h"
 #include "core/graph/ops/metrics/mean_absolute_error.h"
 #include "core/graph/ops/metrics/mean_iou.h"
 #include "core/graph/ops/metrics/mean_loss.h"
@@ -20,10 +21,11 @@
 namespace trainctl {
 
 // All metrics; each is in a file in core/graph/ops/metrics/ (see rule.h there).
-using MetricRule = std::variant<Accuracy, TopKCategoricalAccuracy, PrecisionScore, Recall, F1Score, Specificity,
-                                MeanIou, Auc, MeanAbsoluteError, MeanAbsolutePercentageError, MeanSquaredErrorMetric,
-                                RootMeanSquaredError, R2Score, CosineSimilarity, MeanSquaredLogarithmicErrorMetric,
-                                LogCoshError, PoissonMetric, HingeMetric, SquaredHingeMetric, ConfusionMatrix>;
+using MetricRule =
+    std::variant<Accuracy, TopKCategoricalAccuracy, PrecisionScore, Recall, F1Score, Specificity, MeanIou, Auc,
+                 MeanAbsoluteError, MeanAbsolutePercentageError, MeanSquaredErrorMetric, RootMeanSquaredError, R2Score,
+                 CosineSimilarity, MeanSquaredLogarithmicErrorMetric, LogCoshError, PoissonMetric, HingeMetric,
+                 SquaredHingeMetric, ConfusionMatrix, ExpressionMetric>;
 
 std::string_view name_of(const MetricRule& rule);
 // The number of sums.

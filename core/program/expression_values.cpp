@@ -1,11 +1,13 @@
-// Expands loss expressions into ops of the graph.
-#include "core/program/expression_loss.h"
+// Expands expressions of targets and predictions into ops of the graph.
+#include "core/program/expression_values.h"
 
 #include <algorithm>
 #include <string_view>
 #include <utility>
 
 #include "core/base/format.h"
+#include "core/graph/ops/one_hot.h"
+#include "core/graph/ops/reshaping/shaping.h"
 #include "core/layers/expression/builder.h"
 #include "core/layers/expression/functions.h"
 #include "core/metrics/output_expression.h"
@@ -33,11 +35,11 @@ bool has_batch_mean(const Expression& expression) {
 }
 
 // Computes the mean of the values of each sample or, if positions have weights, of each position. The mean of these is
-// the loss of the batch.
-class LossValues {
+// the value of the batch.
+class MeanValues {
  public:
   // `weighted`: the dimensions of the weights.
-  LossValues(ExpressionBuilder& builder, Shape weighted) : builder_(builder), weighted_(std::move(weighted)) {}
+  MeanValues(ExpressionBuilder& builder, Shape weighted) : builder_(builder), weighted_(std::move(weighted)) {}
 
   ExpressionOperand of(const Expression& expression) {
     if (is_batch_mean(expression)) return average(builder_.evaluate(expression.operands[0]));
@@ -59,14 +61,14 @@ class LossValues {
   static void need_number(const Expression& expression, const ExpressionOperand& factor) {
     if (factor.kind == ExpressionOperand::Kind::number && !has_batch_mean(expression)) return;
     throw ExpressionError(expression.column,
-                          "the mean over all samples can only be multiplied or divided by a number: the losses of "
+                          "the mean over all samples can only be multiplied or divided by a number: the values of "
                           "samples are added up, and samples do not depend on each other");
   }
 
   ExpressionOperand average(const ExpressionOperand& values) {
     if (values.kind == ExpressionOperand::Kind::number) return values;
     if (!values.is_tensor() || !values.has_samples) {
-      throw ExpressionError(values.column, "the loss has no values of samples here");
+      throw ExpressionError(values.column, "the expression has no values of samples here");
     }
     std::vector<int> axes;
     double count = 1;
@@ -84,8 +86,8 @@ class LossValues {
   }
 
   [[noreturn]] void fail_positions(const ExpressionOperand& values) const {
-    throw ExpressionError(values.column, format("the loss has the values {}, but needs one or more for each position "
-                                                "of {}, because positions have weights or a mask",
+    throw ExpressionError(values.column, format("the expression has the values {}, but needs one or more for each "
+                                                "position of {}, because positions have weights or a mask",
                                                 shape_text(values), to_string(weighted_.without_front())));
   }
 
@@ -95,7 +97,7 @@ class LossValues {
 
 }  // namespace
 
-TensorId add_loss_values(Graph& graph, const LossSources& sources) {
+TensorId add_values(Graph& graph, const ExpressionSources& sources) {
   ExpressionScope scope;
   scope.append = [&](std::shared_ptr<const OpDef> def, std::vector<TensorId> inputs) {
     return graph.add_op(std::move(def), std::move(inputs), sources.name, sources.text.location)[0];
@@ -117,29 +119,43 @@ TensorId add_loss_values(Graph& graph, const LossSources& sources) {
   }
   for (const auto& [name, value] : sources.constants) builder.define(name, builder.number(value, 0));
 
-  ExpressionOperand values = LossValues(builder, weighted).of(parse_expression(sources.text.value));
+  ExpressionOperand values = MeanValues(builder, weighted).of(parse_expression(sources.text.value));
   if (!values.is_tensor()) {
-    throw ExpressionError(values.column, "the loss is a number, which the network does not change");
+    throw ExpressionError(values.column, "the expression is a number, which the network does not change");
   }
   values = builder.apply(ScalarFunction::multiply, {values, builder.number(sources.scale, 0)}, 0);
   values = kept("where(weight == 0, 0, x)", values);
   return builder.tensor(values);
 }
 
-TensorId add_loss_values(Graph& graph, const ResolvedOutput& output, TensorId predictions, TensorId targets,
-                         TensorId weights) {
-  const OutputExpression& expression = *output.loss.expression;
-  const std::int64_t rows = rows_per_weight(graph.tensor(predictions).type.shape, graph.tensor(weights).type.shape);
-  return add_loss_values(graph, {.name = output.prefixed("loss"),
-                                 .text = expression.text,
-                                 .values = {{"y_pred", predictions}},
-                                 .targets = {{"y_true", targets}},
-                                 .constants = expression.constants,
-                                 .weights = weights,
-                                 .scale = static_cast<double>(rows)});
+TensorId add_values(Graph& graph, const OutputExpression& expression, const std::string& name,
+                    const ExpressionInputs& inputs) {
+  const Shape shape = graph.tensor(inputs.predictions).type.shape;
+  TensorId targets = inputs.targets;
+  if (graph.tensor(targets).type.dtype == DType::int32) {
+    targets = graph.add_op(std::make_shared<OneHot>(shape.back()), {targets}, name, expression.text.location)[0];
+  }
+  const std::int64_t rows = rows_per_weight(shape, graph.tensor(inputs.weights).type.shape);
+  return add_values(graph, {.name = name,
+                            .text = expression.text,
+                            .values = {{"y_pred", inputs.predictions}},
+                            .targets = {{"y_true", targets}},
+                            .constants = expression.constants,
+                            .weights = inputs.weights,
+                            .scale = static_cast<double>(rows)});
 }
 
-std::string mistake_in_loss(Graph graph, const ResolvedOutput& output, TensorId predictions) {
+TensorId add_rows(Graph& graph, TensorId values, const std::string& name, std::vector<Op>& ops) {
+  const TensorType type = graph.tensor(values).type;
+  Tensor rows;
+  rows.name = name + "/rows";
+  rows.type = {type.shape.with_appended(1), type.dtype};
+  ops.push_back({std::make_shared<Reshape>(rows.type.shape), {values}, {}, name, {}});
+  return ops.back().outputs.emplace_back(graph.add_tensor(std::move(rows)));
+}
+
+std::string mistake_in(const OutputExpression& expression, Graph graph, const ResolvedOutput& output,
+                       TensorId predictions) {
   Tensor targets;
   targets.name = output.prefixed("targets");
   targets.type = target_type(output.target_encoding, graph.tensor(predictions).type.shape);
@@ -152,7 +168,7 @@ std::string mistake_in_loss(Graph graph, const ResolvedOutput& output, TensorId 
   }
   try {
     const TensorId of_targets = graph.add_tensor(targets), of_weights = graph.add_tensor(weights);
-    add_loss_values(graph, output, predictions, of_targets, of_weights);
+    add_values(graph, expression, "expression", {predictions, of_targets, of_weights});
   } catch (const ExpressionError& error) {
     return format("column {} of the expression: {}", error.column(), error.what());
   }
