@@ -36,6 +36,7 @@ const std::string series_model = R"(
 model:
   layers:
     - reshape: {target_shape: [16, 12]}
+    - lambda: {expression: x * scale, weights: {scale: {shape: [1, 1, 12], initializer: ones}}}
     - conv1d: {filters: 16, kernel_size: 3, padding: causal, activation: selu}
     - dense: {units: 64, activation: tanh}
     - dense: 16

@@ -103,11 +103,21 @@ int ExpressionBuilder::input_of(TensorId tensor) {
   return graph_.of_input(static_cast<int>(index));
 }
 
+// Programs read tensors without samples without their leading dimensions of size 1, which could be taken for that of
+// one sample.
 ExpressionOperand ExpressionBuilder::of_tensor(TensorId tensor, bool has_samples, int column) {
+  const Shape shape = scope_.type_of(tensor).shape;
+  Shape read = shape;
+  while (!has_samples && read.rank() > 1 && read[0] == 1) read = read.without_front();
+  if (read != shape) {
+    const auto [narrow, is_new] = narrow_.try_emplace(tensor, no_tensor);
+    if (is_new) narrow->second = scope_.append(std::make_shared<Reshape>(read), {tensor});
+    tensor = narrow->second;
+  }
   return {.kind = ExpressionOperand::Kind::tensor,
           .column = column,
           .step = input_of(tensor),
-          .shape = scope_.type_of(tensor).shape,
+          .shape = shape,
           .has_samples = has_samples};
 }
 

@@ -97,6 +97,7 @@ class ExpressionBuilder {
   std::map<std::string, ExpressionOperand> defined_;
   std::vector<TensorId> tensors_;         // the inputs of the elementwise program
   std::map<TensorId, TensorId> copies_;   // of weights
+  std::map<TensorId, TensorId> narrow_;   // of tensors without samples: without leading dimensions of size 1
   std::map<int, TensorId> materialized_;  // key: step
 };
 
