@@ -31,12 +31,15 @@ DatasetGroup with_utf8_names(const DataLocations& where, DatasetGroup group) {
 }
 
 DatasetGroup open_training(const DataOptions& options, std::uint64_t seed, const DataUse& use) {
-  const bool several = use.inputs.size() > 1 || use.targets.size() > 1;
-  if (several && !dataset_of(options).holds_several()) {
+  const DatasetOptions& dataset = dataset_of(options);
+  if ((use.inputs.size() > 1 && !dataset.holds_several()) ||
+      (use.targets.size() > 1 && !dataset.holds_several_outputs())) {
     throw Error(ErrorKind::config, options.dataset.location,
-                format("the model has {} inputs and {} outputs, but {} supports only one of each", use.inputs.size(),
-                       use.targets.size(), options.dataset.name),
-                "npy supports several: x: {NAME: FILE, ...} and y: {NAME: FILE, ...}");
+                format("the model has {} inputs and {} outputs, but {} supports only one {}", use.inputs.size(),
+                       use.targets.size(), options.dataset.name, dataset.holds_several() ? "output" : "of each"),
+                options.dataset.name == "csv" && use.targets.size() == 1
+                    ? "name the columns of each input: inputs: {NAME: [COLUMN, ...], ...}"
+                    : "npy supports several: x: {NAME: FILE, ...} and y: {NAME: FILE, ...}");
   }
   const bool skips = options.on_error == OnError::skip;
   DeclaredGroup declared{{}, {}, use};
@@ -52,16 +55,15 @@ DatasetGroup open_training(const DataOptions& options, std::uint64_t seed, const
     declared.targets.back().target_is_input = options.target_is_input();
     declared.targets.back().cache_folder = options.cache_path.text;
     if (!options.validation || !options.validation->split) continue;
-    declared.targets.back().trained_on = [&](const Dataset& dataset) {
+    declared.targets.back().trained_on = [&](const Dataset& opened) {
       const Subset training =
-          split_off(*options.validation, dataset.size(), has_classes(dataset) ? &dataset : nullptr, seed).training;
+          split_off(*options.validation, opened.size(), has_classes(opened) ? &opened : nullptr, seed).training;
       std::vector<std::int64_t> samples;
       for (std::int64_t i = 0; i < training.size(); ++i) samples.push_back(training[i]);
       return samples;
     };
   }
-  return with_utf8_names(dataset_of(options), dataset_of(options).open_pieces(dataset_of(options).pieces(),
-                                                                              SplitKind::training, declared, seed));
+  return with_utf8_names(dataset, dataset.open_pieces(dataset.pieces(), SplitKind::training, declared, seed));
 }
 
 DatasetGroup open_held_out(const DataOptions& options, const DataLocations& where, SplitKind split,
