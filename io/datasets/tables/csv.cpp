@@ -120,6 +120,13 @@ std::optional<Table> read_table(const std::vector<std::string>& paths, const Csv
   return table;
 }
 
+// Returns the lines that the windows of the training split read.
+std::vector<std::int64_t> rows_trained_on(const std::shared_ptr<const Dataset>& lines, const WindowOptions& windows,
+                                          bool with_targets, const DeclaredInfo& declared, const std::string& path) {
+  const auto trained_on = declared.trained_on(*windows_of(lines, windows, with_targets, path));
+  return rows_of_windows(windows, std::ssize(trained_on), with_targets);
+}
+
 // Returns the warnings about words that are not in the training split. `warned` are the columns whose warnings another
 // input has.
 std::string warning_of(const std::vector<CsvColumn>& columns, std::vector<std::string>& warned) {
@@ -138,6 +145,7 @@ std::string warning_of(const std::vector<CsvColumn>& columns, std::vector<std::s
 std::vector<std::shared_ptr<const Dataset>> csv_inputs(const std::vector<std::string>& paths, const CsvFormat& csv,
                                                        const std::vector<NamedInfo>& inputs) {
   with_all_errors(paths, [](const std::string& path) { open_data(path); });
+  require_one_series(csv.windows, paths.size());
   const std::string& path = paths[0];  // for messages that concern the whole table
   const TableColumns columns = choose_columns(path, csv, inputs);
   const DeclaredInfo& first = inputs[0].declared;
@@ -154,6 +162,7 @@ std::vector<std::shared_ptr<const Dataset>> csv_inputs(const std::vector<std::st
     const auto width = std::ssize(own), lines = std::ssize(*rows) / width;
     DeclaredInfo row_info = declared;
     row_info.sample.reset();  // declared.sample is the shape of the samples that are made of the rows
+    const bool with_targets = !columns.targets.empty() && !declared.target_is_input;
     Array row_array{path, {lines, width}, ElementType::float32, false, bytes_of(rows)};
     std::shared_ptr<const Dataset> stored;
     if (i > 0 || columns.targets.empty()) {
@@ -163,7 +172,10 @@ std::vector<std::shared_ptr<const Dataset>> csv_inputs(const std::vector<std::st
       if (columns.weight) weights = {path, {lines}, ElementType::float32, false, bytes_of(std::move(read->weights))};
       stored = read->target.with_samples(std::move(row_array), std::move(weights), row_info);
     }
-    if (i == 0 && first.trained_on) trained_on = first.trained_on(*stored);
+    if (i == 0 && first.trained_on) {
+      trained_on =
+          csv.windows ? rows_trained_on(stored, *csv.windows, with_targets, first, path) : first.trained_on(*stored);
+    }
     std::shared_ptr<const TableInfo> table = declared.training ? declared.training->table : nullptr;
     if (!table) {
       table = std::make_shared<const TableInfo>(
@@ -171,8 +183,9 @@ std::vector<std::shared_ptr<const Dataset>> csv_inputs(const std::vector<std::st
                                     csv.out_of_vocabulary),
                     columns.names_of(columns.targets), csv.weight});
     }
-    datasets.push_back(
-        table_dataset(stored, rows, table, declared.sample, declared.use.tokens, warning_of(own, warned)));
+    const auto lines_of = table_dataset(stored, rows, table, csv.windows ? std::nullopt : declared.sample,
+                                        declared.use.tokens, warning_of(own, warned));
+    datasets.push_back(csv.windows ? windows_of(lines_of, *csv.windows, with_targets, path) : lines_of);
   }
   return datasets;
 }

@@ -11,6 +11,7 @@
 #include "core/spec/values.h"
 #include "io/datasets/options.h"
 #include "io/datasets/tables/csv_table.h"
+#include "io/datasets/windows.h"
 
 namespace trainctl {
 
@@ -27,12 +28,16 @@ struct CsvFormat {
   ColumnNames target;   // empty: the last column
   ColumnNames columns;  // the columns of a sample, in this order; empty: all except the targets and the weight
   std::optional<ByName<ColumnNames>> inputs;  // the columns of each input by its name; absent: there is one input
+  std::optional<WindowOptions> windows;       // samples are windows of consecutive lines
   std::string weight;                         // the column of the samples' weights; empty: all are 1
   ColumnNames numeric;                        // columns that must hold numbers
   ColumnNames categorical;                    // columns that hold words, even if these look like numbers
   bool out_of_vocabulary = true;  // whether columns of words have a value for words that are not in the training split
   MissingValue missing = MissingRule::error;
   bool standardize = false;
+
+  // Whether targets are in lines after the windows, so that their columns may also be columns of samples.
+  bool forecasts() const { return windows && windows->horizon > 0; }
 };
 
 template <>
@@ -62,6 +67,8 @@ struct Value<ColumnNames> {
 // samples have no targets. Throws Error{data} with line and column if lines differ in length, or if a field is empty or
 // not a finite number. Also throws it if a weight is negative, or if a word is not in the training split and has no
 // value. Throws Error{config} if a column in `format` is missing.
+// With `format.windows`, samples are windows_of() the lines; if these forecast, the columns of a sample are by default
+// all except the weight.
 std::shared_ptr<const Dataset> csv_dataset(const std::vector<std::string>& paths, const CsvFormat& format,
                                            const DeclaredInfo& declared);
 

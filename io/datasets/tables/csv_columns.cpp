@@ -71,7 +71,7 @@ void choose_named_inputs(const std::string& path, const CsvFormat& csv, const st
         const std::string hint = suggestion(name, columns.names);
         refuse(format("{} has no column '{}'{}", path, name,
                       hint.empty() ? format("; it has {}", shown_names(columns.names)) : hint));
-      } else if (among(*column, columns.targets)) {
+      } else if (among(*column, columns.targets) && !csv.forecasts()) {
         refuse(format("column '{}' is the target, which the network would only copy; remove it here", name));
       } else if (columns.weight == column) {
         refuse(format("column '{}' is the weight; remove it here", name));
@@ -89,7 +89,7 @@ void choose_samples(const std::string& path, const CsvFormat& csv, TableColumns&
   std::vector<std::size_t>& samples = columns.inputs.emplace_back();
   for (const std::string& name : csv.columns) samples.push_back(find_column(names, name, path));
   for (std::size_t i = 0; i < names.size(); ++i) {
-    const bool is_target = among(i, columns.targets);
+    const bool is_target = among(i, columns.targets) && !csv.forecasts();
     if (csv.columns.empty() && !is_target && columns.weight != i) samples.push_back(i);
     if (columns.weight == i && among(i, samples)) refuse_weight(names[i], path);
     if (is_target && among(i, samples)) {

@@ -81,6 +81,10 @@ Section csv_choice() {
           "to several inputs. An input that an embedding reads gets whole numbers: the fields themselves, or for a "
           "single column of words the number of the word: 0 for words that are missing in the training split (with "
           "`out_of_vocabulary`), then the words in bytewise order, as StringLookup with output_mode int.")
+      .key("windows", &CsvOptions::windows,
+           "For a series whose lines are sorted by time: samples are windows of several lines, and the target is in a "
+           "line after the window, so that the target's column is also a column of the samples unless `columns` leaves "
+           "it out. `split` splits the last lines off for validation.")
       .key("weight", &CsvOptions::weight,
            "The column of the samples' weights, by which loss and metrics are averaged; default: all weights are 1. It "
            "may be missing in validation and test.")

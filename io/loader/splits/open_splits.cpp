@@ -12,10 +12,18 @@ namespace {
 
 const DatasetOptions& dataset_of(const DataOptions& options) { return options.dataset.as<DatasetOptions>(); }
 
-// Splits samples off for validation. `classes` is a data set with classes, for stratified splits; null if there is
-// none.
-Subset::Split split_off(const ValidationOptions& validation, std::int64_t samples, const Dataset* classes,
+// Splits samples off for validation: at random, or the last ones of a series. `classes` is a data set with classes, for
+// stratified splits; null if there is none.
+Subset::Split split_off(const ValidationOptions& validation, const Dataset& inputs, const Dataset* classes,
                         std::uint64_t seed) {
+  const std::int64_t samples = inputs.size();
+  if (const auto parts = inputs.split_by_time(*validation.split)) {
+    if (validation.stratify) {
+      throw Error(ErrorKind::config, "`stratify` chooses samples at random, but windows of a series are split by time",
+                  "leave out `stratify`");
+    }
+    return {Subset::range(0, parts->training_end), Subset::range(parts->validation_begin, samples)};
+  }
   if (!validation.stratify || !classes) return Subset::split(samples, *validation.split, seed);
   return Subset::stratified(
       samples, [&](std::int64_t i) { return classes->label(i); }, *validation.split, seed);
@@ -57,7 +65,7 @@ DatasetGroup open_training(const DataOptions& options, std::uint64_t seed, const
     if (!options.validation || !options.validation->split) continue;
     declared.targets.back().trained_on = [&](const Dataset& opened) {
       const Subset training =
-          split_off(*options.validation, opened.size(), has_classes(opened) ? &opened : nullptr, seed).training;
+          split_off(*options.validation, opened, has_classes(opened) ? &opened : nullptr, seed).training;
       std::vector<std::int64_t> samples;
       for (std::int64_t i = 0; i < training.size(); ++i) samples.push_back(training[i]);
       return samples;
@@ -105,7 +113,7 @@ OpenedSplits open_splits(const DataOptions& options, std::uint64_t seed, const D
     const auto labelled = std::find_if(training.targets.begin(), training.targets.end(),
                                        [](const auto& target) { return has_classes(*target); });
     const Dataset* classes = labelled == training.targets.end() ? nullptr : labelled->get();
-    const Subset::Split subsets = split_off(*options.validation, training.size(), classes, seed);
+    const Subset::Split subsets = split_off(*options.validation, *training.inputs[0], classes, seed);
     splits[0]->subset = subsets.training;
     splits[1] = {training, subsets.validation};
   } else if (options.validation) {
