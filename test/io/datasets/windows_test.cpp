@@ -167,6 +167,32 @@ TEST_CASE("a series of tokens gives windows of tokens, with the class of a later
   }
 }
 
+TEST_CASE("each input of a network has windows of its own columns, with the same rows") {
+  const TempFolder folder;
+  const Series series = random_series(40);
+  std::string text = "day,load,level\n";
+  for (std::size_t i = 0; i < 40; ++i) text += format("d{},{},{}\n", i % 7, series.load[i], series.level[i]);
+  write_file(folder / "t.csv", text);
+  const Data data(
+      data_options(format("{{dataset: csv, path: {}, target: level, workers: 0, windows: {{sequence_length: "
+                          "5, horizon: 2}}, inputs: {{past: [level, load], day: day}}}}",
+                          folder / "t.csv")),
+      1, {{{"past"}, {"day", 8}}, {{"", true}}, {}});
+  CHECK(data.info().inputs[0].sample == Shape{5, 2});
+  CHECK(data.info().inputs[1].sample == Shape{5});
+  REQUIRE(data.samples(SplitKind::training) == 34);
+  const auto source = data.evaluation(SplitKind::training, 34, {});
+  const Batch& batch = source->next();
+  for (std::size_t i = 0; i < 34; ++i) {
+    for (std::size_t k = 0; k < 5; ++k) {
+      CHECK(batch.inputs[0].as<float>()[i * 10 + k * 2] == series.level[i + k]);
+      CHECK(batch.inputs[0].as<float>()[i * 10 + k * 2 + 1] == series.load[i + k]);
+      CHECK(batch.inputs[1].as<std::int32_t>()[i * 5 + k] == static_cast<std::int32_t>(1 + (i + k) % 7));
+    }
+    CHECK(batch.targets[0].as<float>()[i] == series.level[i + 6]);
+  }
+}
+
 TEST_CASE("a series that is too short for its windows, or in several files, is refused") {
   const TempFolder folder;
   write_file(folder / "t.csv", table_of(random_series(20)));
