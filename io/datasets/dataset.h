@@ -80,6 +80,12 @@ struct Sample {
   const Shape& stored_shape() const { return whole.rank() == 3 ? whole : shape; }
 };
 
+// The parts of a series: the samples [0, training_end) lie before a point in time, and those from `validation_begin` on
+// lie after it.
+struct TimeSplit {
+  std::int64_t training_end = 0, validation_begin = 0;
+};
+
 class Dataset {
  public:
   virtual ~Dataset() = default;
@@ -100,6 +106,10 @@ class Dataset {
   virtual std::string target_name_of(std::int64_t index) const { return name_of(index); }
   // Whether each sample is a file; name_of() then returns its path.
   virtual bool holds_files() const { return false; }
+  // For windows of a series: the parts that share no row if the last `share` of the rows is held out; both have
+  // samples. nullopt for samples that do not overlap, which are split at random. Throws Error{data} if a part has no
+  // sample.
+  virtual std::optional<TimeSplit> split_by_time(double) const { return std::nullopt; }
   // Whether the values are in memory, so that reading a sample takes almost no time.
   virtual bool in_memory() const = 0;
 };

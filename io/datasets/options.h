@@ -96,6 +96,10 @@ struct DatasetOptions : Options, DataLocations {
   virtual std::optional<LanguageText> language_text() const;
   // Whether open_group() supports models with several inputs or outputs.
   virtual bool holds_several() const { return false; }
+  // Whether it also supports models with several outputs.
+  virtual bool holds_several_outputs() const { return holds_several(); }
+  // Reports names of inputs in the data set's own keys that the model's inputs do not have.
+  virtual void check_input_names(const std::vector<std::string>&, Reader&) const {}
   // Whether targets are masks of the images, with a class for each pixel, and whether each pixel then has a weight.
   virtual bool holds_masks() const { return false; }
   virtual bool weighs_pixels() const { return false; }
@@ -116,9 +120,10 @@ struct DatasetOptions : Options, DataLocations {
                                                      const DeclaredInfo& declared) const;
   // Opens samples without targets for each input of a network. For several inputs, `paths` has NAME=PATH for each, or a
   // single folder or .npz file that holds an array for each. The array has the input's name or, in a folder, the name
-  // of the file that the config gives in `x`. Throws Error{config} if an input has no path.
-  std::vector<std::shared_ptr<const Dataset>> open_all_inputs(const std::vector<std::string>& paths,
-                                                              const std::vector<NamedInfo>& inputs) const;
+  // of the file that the config gives in `x`. Throws Error{config} if an input has no path. Tables hold the values of
+  // all inputs.
+  virtual std::vector<std::shared_ptr<const Dataset>> open_all_inputs(const std::vector<std::string>& paths,
+                                                                      const std::vector<NamedInfo>& inputs) const;
 };
 
 // Combines the info in the config about the input and the target of a data set with one input and one target.

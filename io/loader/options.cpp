@@ -76,7 +76,10 @@ void DataOptions::check_names_of(const std::vector<std::string>& inputs, const s
     check_names(where.x, inputs, "input", Coverage::all, reader);
     check_names(where.y, outputs, "output", Coverage::all, reader);
   };
-  if (dataset) check_files(dataset.as<DatasetOptions>());
+  if (dataset) {
+    check_files(dataset.as<DatasetOptions>());
+    dataset.as<DatasetOptions>().check_input_names(inputs, reader);
+  }
   if (validation) check_files(*validation);
   if (test) check_files(*test);
 }

@@ -3,12 +3,15 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "core/spec/by_name.h"
 #include "core/spec/values.h"
-#include "io/datasets/dataset.h"
+#include "io/datasets/options.h"
 #include "io/datasets/tables/csv_table.h"
+#include "io/datasets/windows.h"
 
 namespace trainctl {
 
@@ -22,14 +25,35 @@ struct CsvFormat {
   std::string delimiter = ",";  // one character
   // Whether the first line holds the names of the columns; auto: it does. Otherwise the names are "1", "2", ...
   Auto<bool> header;
-  ColumnNames target;       // empty: the last column
-  ColumnNames columns;      // the columns of a sample, in this order; empty: all except the targets and the weight
-  std::string weight;       // the column of the samples' weights; empty: all are 1
-  ColumnNames numeric;      // columns that must hold numbers
-  ColumnNames categorical;  // columns that hold words, even if these look like numbers
+  ColumnNames target;   // empty: the last column
+  ColumnNames columns;  // the columns of a sample, in this order; empty: all except the targets and the weight
+  std::optional<ByName<ColumnNames>> inputs;  // the columns of each input by its name; absent: there is one input
+  std::optional<WindowOptions> windows;       // samples are windows of consecutive lines
+  std::string weight;                         // the column of the samples' weights; empty: all are 1
+  ColumnNames numeric;                        // columns that must hold numbers
+  ColumnNames categorical;                    // columns that hold words, even if these look like numbers
   bool out_of_vocabulary = true;  // whether columns of words have a value for words that are not in the training split
   MissingValue missing = MissingRule::error;
   bool standardize = false;
+
+  // Whether targets are in lines after the windows, so that their columns may also be columns of samples.
+  bool forecasts() const { return windows && windows->horizon > 0; }
+};
+
+template <>
+struct Value<ColumnNames> {
+  using List = Value<std::vector<std::string>>;
+
+  static TypeInfo type() {
+    TypeInfo info = List::type();
+    info.single_item_allowed = true;
+    return info;
+  }
+  static bool read(const Node& node, Reader& reader, ColumnNames& value) {
+    if (!node.is_scalar()) return List::read(node, reader, value);
+    return Value<std::string>::read(node, reader, value.emplace_back());
+  }
+  static Node write(const ColumnNames& value) { return List::write(value); }
 };
 
 // Makes a data set of a table in the format of RFC 4180 (csv_lines.h). Samples are float32 [values]: a column of
@@ -43,7 +67,15 @@ struct CsvFormat {
 // samples have no targets. Throws Error{data} with line and column if lines differ in length, or if a field is empty or
 // not a finite number. Also throws it if a weight is negative, or if a word is not in the training split and has no
 // value. Throws Error{config} if a column in `format` is missing.
+// With `format.windows`, samples are windows_of() the lines; if these forecast, the columns of a sample are by default
+// all except the weight.
 std::shared_ptr<const Dataset> csv_dataset(const std::vector<std::string>& paths, const CsvFormat& format,
                                            const DeclaredInfo& declared);
+
+// Makes a data set for each input of a network, like csv_dataset() with the columns that `format.inputs` lists for it;
+// an input of tokens (ArrayUse::tokens) has int32 samples as in table_dataset(). The first data set also has the
+// targets and weights, so inputs[0].declared is the info about both. Samples with the same number are of the same line.
+std::vector<std::shared_ptr<const Dataset>> csv_inputs(const std::vector<std::string>& paths, const CsvFormat& format,
+                                                       const std::vector<NamedInfo>& inputs);
 
 }  // namespace trainctl

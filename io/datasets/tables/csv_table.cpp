@@ -8,6 +8,7 @@
 
 #include "core/base/format.h"
 #include "core/base/hash.h"
+#include "io/datasets/tables/csv_tokens.h"
 
 namespace trainctl {
 namespace {
@@ -65,12 +66,13 @@ TableInfo::Column measure(const std::string& path, const CsvColumn& column, cons
 class TableDataset final : public Dataset {
  public:
   TableDataset(std::shared_ptr<const Dataset> stored, std::shared_ptr<const std::vector<float>> rows,
-               std::shared_ptr<const TableInfo> table, const std::optional<Shape>& shape, std::string warning)
+               std::shared_ptr<const TableInfo> table, const std::optional<Shape>& shape, std::int64_t tokens,
+               std::string warning)
       : stored_(std::move(stored)), rows_(std::move(rows)), info_(stored_->info()), columns_(table->columns) {
     std::int64_t width = 0;
     std::string words;
     for (const TableInfo::Column& column : columns_) {
-      width += column.width();
+      width += tokens > 0 ? 1 : column.width();
       for (const std::string& word : column.vocabulary) words += word + '\n';
     }
     info_.sample = Shape{width};
@@ -78,6 +80,9 @@ class TableDataset final : public Dataset {
     if (!words.empty()) info_.fingerprint += format(", words {:016x}", xxh3(words.data(), words.size()));
     info_.table = std::move(table);
     info_.warning = std::move(warning);
+    if (tokens == 0) return;
+    info_.dtype = DType::int32;
+    tokens_ = tokens_of(*stored_, *rows_, columns_, tokens);
   }
 
   const DatasetInfo& info() const override { return info_; }
@@ -91,6 +96,11 @@ class TableDataset final : public Dataset {
   void read(std::int64_t index, Sample& sample) const override {
     stored_->read(index, sample);  // reads the target
     sample.shape = info_.sample;
+    sample.dtype = info_.dtype;
+    if (!tokens_.empty()) {
+      sample.values = tokens_.data() + index * std::ssize(columns_);
+      return;
+    }
     sample.buffer.assign(static_cast<std::size_t>(info_.sample.count()) * sizeof(float), std::byte{0});
     auto* to = reinterpret_cast<float*>(sample.buffer.data());
     const float* row = rows_->data() + index * std::ssize(columns_);
@@ -113,6 +123,7 @@ class TableDataset final : public Dataset {
   std::shared_ptr<const std::vector<float>> rows_;
   DatasetInfo info_;
   const std::vector<TableInfo::Column>& columns_;  // columns of info_.table
+  std::vector<std::int32_t> tokens_;               // [rows, columns]; empty: samples are values
 };
 
 }  // namespace
@@ -146,8 +157,8 @@ std::shared_ptr<const std::vector<float>> rows_of(const std::vector<CsvColumn>& 
 std::shared_ptr<const Dataset> table_dataset(std::shared_ptr<const Dataset> stored,
                                              std::shared_ptr<const std::vector<float>> rows,
                                              std::shared_ptr<const TableInfo> table, const std::optional<Shape>& shape,
-                                             std::string warning) {
-  return std::make_shared<TableDataset>(std::move(stored), std::move(rows), std::move(table), shape,
+                                             std::int64_t tokens, std::string warning) {
+  return std::make_shared<TableDataset>(std::move(stored), std::move(rows), std::move(table), shape, tokens,
                                         std::move(warning));
 }
 

@@ -58,9 +58,13 @@ std::shared_ptr<const std::vector<float>> rows_of(const std::vector<CsvColumn>& 
 // Makes a data set whose samples are the rows, converted as `table` says. Targets and names come from `stored`, a data
 // set of the same rows. A missing word becomes zeros. `shape` is the shape of a sample in the config, if any; `warning`
 // is DatasetInfo::warning.
+// With `tokens` above 0, samples are int32 [columns] for an embedding with that many vectors: a column of words becomes
+// the number of the word, where missing words count as other words, and a column of numbers its whole numbers. Throws
+// Error{data} if a number is not whole or not below `tokens`, if the words of a column are more than `tokens`, if a
+// missing word has no number, or if there are words and several columns, whose numbers would mean different words.
 std::shared_ptr<const Dataset> table_dataset(std::shared_ptr<const Dataset> stored,
                                              std::shared_ptr<const std::vector<float>> rows,
                                              std::shared_ptr<const TableInfo> table, const std::optional<Shape>& shape,
-                                             std::string warning);
+                                             std::int64_t tokens, std::string warning);
 
 }  // namespace trainctl

@@ -12,10 +12,18 @@ namespace {
 
 const DatasetOptions& dataset_of(const DataOptions& options) { return options.dataset.as<DatasetOptions>(); }
 
-// Splits samples off for validation. `classes` is a data set with classes, for stratified splits; null if there is
-// none.
-Subset::Split split_off(const ValidationOptions& validation, std::int64_t samples, const Dataset* classes,
+// Splits samples off for validation: at random, or the last ones of a series. `classes` is a data set with classes, for
+// stratified splits; null if there is none.
+Subset::Split split_off(const ValidationOptions& validation, const Dataset& inputs, const Dataset* classes,
                         std::uint64_t seed) {
+  const std::int64_t samples = inputs.size();
+  if (const auto parts = inputs.split_by_time(*validation.split)) {
+    if (validation.stratify) {
+      throw Error(ErrorKind::config, "`stratify` chooses samples at random, but windows of a series are split by time",
+                  "leave out `stratify`");
+    }
+    return {Subset::range(0, parts->training_end), Subset::range(parts->validation_begin, samples)};
+  }
   if (!validation.stratify || !classes) return Subset::split(samples, *validation.split, seed);
   return Subset::stratified(
       samples, [&](std::int64_t i) { return classes->label(i); }, *validation.split, seed);
@@ -31,12 +39,15 @@ DatasetGroup with_utf8_names(const DataLocations& where, DatasetGroup group) {
 }
 
 DatasetGroup open_training(const DataOptions& options, std::uint64_t seed, const DataUse& use) {
-  const bool several = use.inputs.size() > 1 || use.targets.size() > 1;
-  if (several && !dataset_of(options).holds_several()) {
+  const DatasetOptions& dataset = dataset_of(options);
+  if ((use.inputs.size() > 1 && !dataset.holds_several()) ||
+      (use.targets.size() > 1 && !dataset.holds_several_outputs())) {
     throw Error(ErrorKind::config, options.dataset.location,
-                format("the model has {} inputs and {} outputs, but {} supports only one of each", use.inputs.size(),
-                       use.targets.size(), options.dataset.name),
-                "npy supports several: x: {NAME: FILE, ...} and y: {NAME: FILE, ...}");
+                format("the model has {} inputs and {} outputs, but {} supports only one {}", use.inputs.size(),
+                       use.targets.size(), options.dataset.name, dataset.holds_several() ? "output" : "of each"),
+                options.dataset.name == "csv" && use.targets.size() == 1
+                    ? "name the columns of each input: inputs: {NAME: [COLUMN, ...], ...}"
+                    : "npy supports several: x: {NAME: FILE, ...} and y: {NAME: FILE, ...}");
   }
   const bool skips = options.on_error == OnError::skip;
   DeclaredGroup declared{{}, {}, use};
@@ -52,16 +63,15 @@ DatasetGroup open_training(const DataOptions& options, std::uint64_t seed, const
     declared.targets.back().target_is_input = options.target_is_input();
     declared.targets.back().cache_folder = options.cache_path.text;
     if (!options.validation || !options.validation->split) continue;
-    declared.targets.back().trained_on = [&](const Dataset& dataset) {
+    declared.targets.back().trained_on = [&](const Dataset& opened) {
       const Subset training =
-          split_off(*options.validation, dataset.size(), has_classes(dataset) ? &dataset : nullptr, seed).training;
+          split_off(*options.validation, opened, has_classes(opened) ? &opened : nullptr, seed).training;
       std::vector<std::int64_t> samples;
       for (std::int64_t i = 0; i < training.size(); ++i) samples.push_back(training[i]);
       return samples;
     };
   }
-  return with_utf8_names(dataset_of(options), dataset_of(options).open_pieces(dataset_of(options).pieces(),
-                                                                              SplitKind::training, declared, seed));
+  return with_utf8_names(dataset, dataset.open_pieces(dataset.pieces(), SplitKind::training, declared, seed));
 }
 
 DatasetGroup open_held_out(const DataOptions& options, const DataLocations& where, SplitKind split,
@@ -103,7 +113,7 @@ OpenedSplits open_splits(const DataOptions& options, std::uint64_t seed, const D
     const auto labelled = std::find_if(training.targets.begin(), training.targets.end(),
                                        [](const auto& target) { return has_classes(*target); });
     const Dataset* classes = labelled == training.targets.end() ? nullptr : labelled->get();
-    const Subset::Split subsets = split_off(*options.validation, training.size(), classes, seed);
+    const Subset::Split subsets = split_off(*options.validation, *training.inputs[0], classes, seed);
     splits[0]->subset = subsets.training;
     splits[1] = {training, subsets.validation};
   } else if (options.validation) {

@@ -48,6 +48,12 @@ Subset Subset::all(std::int64_t n) {
   return subset;
 }
 
+Subset Subset::range(std::int64_t first, std::int64_t end) {
+  Subset subset = all(end - first);
+  subset.first_ = first;
+  return subset;
+}
+
 Subset::Split Subset::split(std::int64_t n, double fraction, std::uint64_t seed) {
   const std::int64_t validation = validation_count(n, fraction);
   Split split{all(n - validation), all(validation)};
@@ -88,7 +94,7 @@ Subset::Split Subset::stratified(std::int64_t n, const std::function<std::int32_
 
 std::int64_t Subset::operator[](std::int64_t position) const {
   if (samples_) return (*samples_)[static_cast<std::size_t>(position)];
-  return permutation_ ? (*permutation_)(first_ + position) : position;
+  return permutation_ ? (*permutation_)(first_ + position) : first_ + position;
 }
 
 EpochOrder::EpochOrder(std::int64_t n, std::uint64_t seed, std::int64_t epoch, bool shuffle)

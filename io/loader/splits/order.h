@@ -33,6 +33,8 @@ class Permutation {
 class Subset {
  public:
   static Subset all(std::int64_t n);
+  // The samples [first, end).
+  static Subset range(std::int64_t first, std::int64_t end);
 
   struct Split;
   // Splits off round(fraction * n) samples, at least one, for validation. The result depends on the arguments only.
@@ -47,7 +49,7 @@ class Subset {
 
  private:
   std::int64_t size_ = 0;
-  std::int64_t first_ = 0;                                    // first position in the permutation
+  std::int64_t first_ = 0;                                    // first position in the permutation, or first sample
   std::shared_ptr<const Permutation> permutation_;            // null: the identity
   std::shared_ptr<const std::vector<std::int64_t>> samples_;  // for stratified splits: the samples' numbers; else null
 };

@@ -1,0 +1,150 @@
+// Chooses the columns of a table.
+#include "io/datasets/tables/csv_columns.h"
+
+#include "core/base/format.h"
+#include "core/spec/suggestion.h"
+#include "io/datasets/tables/csv_header.h"
+
+namespace trainctl {
+namespace {
+
+bool among(std::size_t column, const std::vector<std::size_t>& columns) {
+  return std::find(columns.begin(), columns.end(), column) != columns.end();
+}
+
+// The names of at most twelve columns, for messages.
+std::string shown_names(const std::vector<std::string>& names) {
+  const std::size_t shown = std::min<std::size_t>(names.size(), 12);
+  const std::string all = join_or({names.begin(), names.begin() + static_cast<std::ptrdiff_t>(shown)});
+  return format("{}{}", all, shown < names.size() ? format(" and {} more", names.size() - shown) : "");
+}
+
+std::optional<std::size_t> position_of(const std::vector<std::string>& names, const std::string& name) {
+  const auto found = std::find(names.begin(), names.end(), name);
+  return found == names.end() ? std::nullopt : std::optional(static_cast<std::size_t>(found - names.begin()));
+}
+
+std::size_t find_column(const std::vector<std::string>& names, const std::string& name, const std::string& path) {
+  if (const auto found = position_of(names, name)) return *found;
+  throw Error(ErrorKind::config, format("{} has no column '{}'{}", path, name, suggestion(name, names)),
+              format("it has {}", shown_names(names)));
+}
+
+[[noreturn]] void refuse_weight(const std::string& name, const std::string& path) {
+  throw Error(ErrorKind::config,
+              format("column '{}' of {} is the weight, but is also the target or in `columns`", name, path),
+              "remove it from `target` and `columns`");
+}
+
+// Finds the columns that the training split reads, by their names.
+void match_training_columns(const std::vector<NamedInfo>& inputs, const std::string& path, TableColumns& columns) {
+  const auto find = [&](const std::string& name) {
+    if (!has_name(columns.names, name)) {
+      data_error(path, format("has no column '{}', which the training split has", name),
+                 "all splits need the same columns, in any order");
+    }
+    return find_column(columns.names, name, path);
+  };
+  for (const NamedInfo& input : inputs) {
+    std::vector<std::size_t>& found = columns.inputs.emplace_back();
+    for (const auto& column : training_table(input.declared)->columns) found.push_back(find(column.name));
+  }
+  const TableInfo& training = *training_table(inputs[0].declared);
+  for (const std::string& name : training.targets) columns.targets.push_back(find(name));
+  if (!training.weight.empty() && has_name(columns.names, training.weight)) columns.weight = find(training.weight);
+}
+
+// Finds the columns of the config's `inputs`, and reports all names that cannot be used.
+void choose_named_inputs(const std::string& path, const CsvFormat& csv, const std::vector<NamedInfo>& inputs,
+                         TableColumns& columns) {
+  std::vector<Diagnostic> problems;
+  columns.inputs.resize(inputs.size());
+  for (const auto& entry : csv.inputs->entries) {
+    const auto refuse = [&](const std::string& what) {
+      problems.push_back({entry.location, format("input '{}': {}", entry.name, what), {}, {}});
+    };
+    const auto input = std::find_if(inputs.begin(), inputs.end(), [&](const auto& i) { return i.name == entry.name; });
+    require(input != inputs.end(), "`inputs` names an input that the model does not have");
+    for (const std::string& name : entry.value) {
+      const auto column = position_of(columns.names, name);
+      if (!column) {
+        const std::string hint = suggestion(name, columns.names);
+        refuse(format("{} has no column '{}'{}", path, name,
+                      hint.empty() ? format("; it has {}", shown_names(columns.names)) : hint));
+      } else if (among(*column, columns.targets) && !csv.forecasts()) {
+        refuse(format("column '{}' is the target, which the network would only copy; remove it here", name));
+      } else if (columns.weight == column) {
+        refuse(format("column '{}' is the weight; remove it here", name));
+      } else {
+        columns.inputs[static_cast<std::size_t>(input - inputs.begin())].push_back(*column);
+      }
+    }
+  }
+  if (!problems.empty()) throw ConfigError(std::move(problems));
+}
+
+// Finds the columns of a network with one input.
+void choose_samples(const std::string& path, const CsvFormat& csv, TableColumns& columns) {
+  const std::vector<std::string>& names = columns.names;
+  std::vector<std::size_t>& samples = columns.inputs.emplace_back();
+  for (const std::string& name : csv.columns) samples.push_back(find_column(names, name, path));
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const bool is_target = among(i, columns.targets) && !csv.forecasts();
+    if (csv.columns.empty() && !is_target && columns.weight != i) samples.push_back(i);
+    if (columns.weight == i && among(i, samples)) refuse_weight(names[i], path);
+    if (is_target && among(i, samples)) {
+      throw Error(ErrorKind::config,
+                  format("column '{}' of {} is the target, but is also in `columns`", names[i], path),
+                  "remove it from `columns`: the network would only copy it");
+    }
+  }
+  if (samples.empty()) data_error(path, "has no column except its target", "a sample needs at least one value");
+}
+
+}  // namespace
+
+TableColumns choose_columns(const std::string& path, const CsvFormat& csv, const std::vector<NamedInfo>& inputs) {
+  TableColumns columns;
+  std::vector<std::string>& names = columns.names;
+  names = column_names(path, csv);
+  if (training_table(inputs[0].declared)) {
+    match_training_columns(inputs, path, columns);
+    return columns;
+  }
+  for (const auto* list : {&csv.numeric, &csv.categorical}) {
+    for (const std::string& name : *list) find_column(names, name, path);
+  }
+  for (const std::string& name : csv.target) columns.targets.push_back(find_column(names, name, path));
+  if (!csv.weight.empty()) columns.weight = find_column(names, csv.weight, path);
+  if (csv.target.empty()) {
+    const bool weight_is_last = columns.weight == names.size() - 1 && names.size() > 1;
+    columns.targets.push_back(names.size() - (weight_is_last ? 2 : 1));
+  }
+  if (columns.weight && among(*columns.weight, columns.targets)) refuse_weight(csv.weight, path);
+  if (!csv.inputs) {
+    choose_samples(path, csv, columns);
+  } else {
+    choose_named_inputs(path, csv, inputs, columns);
+  }
+  return columns;
+}
+
+std::vector<std::size_t> match_columns(const std::vector<std::string>& first, const std::string& first_path,
+                                       const std::vector<std::string>& names, const std::string& path) {
+  const auto refuse = [](const std::string& file, const std::string& name, const std::string& other) {
+    data_error(file, format("has no column '{}', which {} has", name, other),
+               "all files need the same columns, in any order");
+  };
+  for (const std::string& name : names) {
+    if (!has_name(first, name)) refuse(first_path, name, path);
+  }
+  std::vector<std::size_t> indices;
+  for (const std::string& name : first) {
+    const auto found = position_of(names, name);
+    if (!found) refuse(path, name, first_path);
+    indices.push_back(*found);
+  }
+  return indices;
+}
+
+}  // namespace trainctl

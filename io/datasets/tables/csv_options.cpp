@@ -1,0 +1,135 @@
+// The keys of the data set of tables.
+#include <algorithm>
+#include <cmath>
+
+#include "core/base/format.h"
+#include "core/spec/reader.h"
+#include "io/datasets/options.h"
+#include "io/datasets/tables/csv.h"
+#include "io/datasets/tables/csv_columns.h"
+
+namespace trainctl {
+namespace {
+
+struct CsvOptions final : DatasetOptions, CsvFormat {
+  bool holds_several() const override { return inputs.has_value(); }
+  bool holds_several_outputs() const override { return false; }
+
+  std::shared_ptr<const Dataset> open(const DataLocation& where, SplitKind, const DeclaredInfo& declared,
+                                      std::uint64_t) const override {
+    return csv_dataset(paths_of({where}, "csv"), *this, declared);
+  }
+  DatasetGroup open_pieces(const std::vector<DataLocation>& pieces, SplitKind, const DeclaredGroup& declared,
+                           std::uint64_t) const override {
+    std::vector<NamedInfo> named;
+    for (std::size_t i = 0; i < declared.inputs.size(); ++i) {
+      DeclaredInfo both = declared.targets[0];
+      both.sample = declared.inputs[i].sample;
+      both.use.tokens = declared.inputs[i].use.tokens;
+      both.training = declared.inputs[i].training;
+      named.push_back({declared.use.inputs[i].name, std::move(both)});
+    }
+    DatasetGroup group{csv_inputs(paths_of(pieces, "csv"), *this, named), {}};
+    group.targets = {group.inputs[0]};
+    return group;
+  }
+  std::vector<std::shared_ptr<const Dataset>> open_all_inputs(const std::vector<std::string>& paths,
+                                                              const std::vector<NamedInfo>& named) const override {
+    return csv_inputs(paths, *this, named);
+  }
+  void check_input_names(const std::vector<std::string>& names, Reader& reader) const override {
+    if (inputs && inputs->named()) check_names(*inputs, names, "input", Coverage::all, reader);
+  }
+};
+
+// Reports mistakes in `inputs` that can be seen without the table.
+void check_inputs(const CsvOptions& options, const Node& node, Reader& reader) {
+  if (!options.inputs) return;
+  if (!options.inputs->named()) {
+    reader.error(
+        node.find("inputs")->location,
+        "inputs must name the columns of each input of the model: {NAME: [COLUMN, ...], ...}; for a model with "
+        "one input, use `columns`");
+    return;
+  }
+  if (!options.columns.empty()) {
+    reader.error(node.find("columns")->location, "`inputs` chooses the columns: leave `columns` out");
+  }
+  for (const auto& entry : options.inputs->entries) {
+    if (entry.value.empty()) reader.error(entry.location, format("input '{}' has no columns", entry.name));
+    for (auto name = entry.value.begin(); name != entry.value.end(); ++name) {
+      if (std::find(entry.value.begin(), name, *name) == name) continue;
+      reader.error(entry.location, format("input '{}' lists column '{}' twice", entry.name, *name));
+    }
+  }
+}
+
+}  // namespace
+
+Section csv_choice() {
+  return Keys<CsvOptions>("csv",
+                          "A table with columns of numbers or words, and a target of words, class numbers or values.")
+      .key("path", &CsvOptions::path,
+           "The file, with a line for each sample; or a list of files with the same columns.")
+      .key("target", &CsvOptions::target,
+           "The column of the target, or a list of columns for several values; default: the last column.")
+      .key("columns", &CsvOptions::columns,
+           "The columns of a sample, in this order; default: all except the target and the weight.")
+      .key(
+          "inputs", &CsvOptions::inputs,
+          "For a model with `inputs`: the columns of each by its name, {NAME: [COLUMN, ...], ...}; a column may belong "
+          "to several inputs. An input that an embedding reads gets whole numbers: the fields themselves, or for a "
+          "single column of words the number of the word: 0 for words that are missing in the training split (with "
+          "`out_of_vocabulary`), then the words in bytewise order, as StringLookup with output_mode int.")
+      .key("windows", &CsvOptions::windows,
+           "For a series whose lines are sorted by time: samples are windows of several lines, and the target is in a "
+           "line after the window, so that the target's column is also a column of the samples unless `columns` leaves "
+           "it out. `split` splits the last lines off for validation.")
+      .key("weight", &CsvOptions::weight,
+           "The column of the samples' weights, by which loss and metrics are averaged; default: all weights are 1. It "
+           "may be missing in validation and test.")
+      .key("categorical", &CsvOptions::categorical,
+           "Columns of words. Each becomes one value for every word of the training split: 1 if the field holds the "
+           "word, else 0 (one-hot). A column without numbers need not be listed if some of its words are repeated; a "
+           "column whose numbers are names of categories must be listed. If the target is listed, its words are "
+           "classes, also for a loss that accepts values: the values are then 1 for the class and 0 for the others.")
+      .key("numeric", &CsvOptions::numeric,
+           "Columns in which anything but a number is an error; columns of numbers need not be listed.")
+      .key("out_of_vocabulary", &CsvOptions::out_of_vocabulary,
+           "Whether each column of words gets an additional first value, which is 1 for all words that are missing in "
+           "the training split, as in Keras' StringLookup and FeatureSpace. Without it, such a word in validation, "
+           "test or prediction is an error. A class that is missing in the training split is always an error.")
+      .key("missing", &CsvOptions::missing,
+           "What replaces a missing number, that is, a field that is empty or holds NA, N/A, NaN, null or ?: the mean "
+           "of the training split's values, zero, or this number; error: the run ends. A missing word becomes "
+           "zeros; in columns listed in `categorical`, only empty fields are missing. A target must not be missing.")
+      .key("standardize", &CsvOptions::standardize,
+           "Whether every column of numbers is shifted and scaled to mean 0 and variance 1, measured on the training "
+           "split; constant columns become 0.")
+      .key("delimiter", &CsvOptions::delimiter, "The character between fields.")
+      .key("header", &CsvOptions::header,
+           "Whether the first line names the columns; otherwise their names are \"1\", \"2\", and so on. auto: as "
+           "true, but it is an error if the first line looks like a sample.")
+      .check([](const CsvOptions& options, const Node& node, Reader& reader) {
+        check_inputs(options, node, reader);
+        const auto location_of = [&](const char* key) {
+          const Node* value = node.find(key);
+          return value ? value->location : node.location;
+        };
+        if (options.delimiter.size() != 1 || options.delimiter == "\"" || options.delimiter == "\n") {
+          reader.error(location_of("delimiter"),
+                       format("delimiter must be one character, not '{}'", options.delimiter));
+        }
+        for (const std::string& name : options.categorical) {
+          if (!has_name(options.numeric, name)) continue;
+          reader.error(location_of("categorical"),
+                       format("column '{}' is named in `categorical` and in `numeric`", name));
+        }
+        const double* number = std::get_if<double>(&options.missing);
+        if (number && !std::isfinite(static_cast<float>(*number))) {
+          reader.error(location_of("missing"), "missing must be a finite number");
+        }
+      });
+}
+
+}  // namespace trainctl
