@@ -265,7 +265,7 @@ Keys<O> recurrent_keys(std::string kind, std::string meaning) {
 Section lstm() {
   using O = LstmOptions;
   return recurrent_keys<O>("lstm",
-                           "Long short-term memory over sequences (steps, features), with all states 0 at first; "
+                           "Long short-term memory over sequences (steps, features); "
                            "Hochreiter and Schmidhuber (1997).")
       .key("unit_forget_bias", &O::unit_forget_bias, "Whether the initial bias of the forget gate is 1.");
 }
@@ -273,7 +273,7 @@ Section lstm() {
 Section gru() {
   using O = GruOptions;
   return recurrent_keys<O>("gru",
-                           "Gated recurrent units over sequences (steps, features), with all states 0 at first; Cho et "
+                           "Gated recurrent units over sequences (steps, features); Cho et "
                            "al. (2014). The two rows of Keras' bias are two parameters, bias and recurrent_bias.")
       .key("reset_after", &O::reset_after,
            "Whether the reset gate is applied after the product with the recurrent kernel; only true is supported.");
@@ -281,8 +281,7 @@ Section gru() {
 
 Section simple_rnn() {
   return recurrent_keys<SimpleRnnOptions>(
-      "simple_rnn",
-      "A fully connected recurrent layer over sequences (steps, features), with all states 0 at first; Elman (1990).");
+      "simple_rnn", "A fully connected recurrent layer over sequences (steps, features); Elman (1990).");
 }
 
 }  // namespace trainctl

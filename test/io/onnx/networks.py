@@ -185,7 +185,7 @@ SEQUENCES = [{"reversible_embedding": {"name": "vectors", "input_dim": 11, "outp
                           {"dense": {"name": "sortie_é", "units": 3}}],
     lstm_unbiased=[{"lstm": {"units": 4, "go_backwards": True, "use_bias": False}}],
     states=[{"lstm": {"units": 4, "return_state": True, **BIASED}},
-            {"lstm": {"from": "input", "units": 4, "initial_state": ["states_0/cell_state", "states_0"], "return_sequences": True}},
+            {"lstm": {"from": "vectors@1", "units": 4, "initial_state": ["states_0/cell_state", "states_0"], "return_sequences": True}},
             {"gru": {"units": 4, "initial_state": "states_0/cell_state", "return_state": True, "return_sequences": True}},
             {"simple_rnn": {"units": 4, "initial_state": "states_2", "go_backwards": True}}],
     gru=[{"gru": {"units": 5, **BIASED}}],
