@@ -128,6 +128,16 @@ TensorId Layer::activate(TensorId x, const Choice& activation) {
   return op(std::make_shared<Activation>(function), {x})[0];
 }
 
+void Layer::add_output(const std::string& name, TensorId tensor) {
+  const std::string path = below(path_, name);
+  expansion_.features_[path] = {tensor, path, location_, no_tensor};
+}
+
+Feature Layer::further_output(const Feature& feature, const std::string& name) const {
+  const auto found = expansion_.features_.find(below(feature.layer, name));
+  return found == expansion_.features_.end() ? Feature{} : found->second;
+}
+
 TensorId Layer::merged_mask(const std::vector<Feature>& features) {
   TensorId merged = features[0].mask;
   for (const Feature& feature : features) {

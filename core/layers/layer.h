@@ -44,7 +44,8 @@ inline constexpr int no_output = -1;
 struct LayerOptions : Options {
   Auto<std::string> name;
 
-  // The layers that produce the inputs of this layer; empty: the previous layer.
+  // The layers that produce the inputs of this layer; empty: the previous layer. A reference without a name also means
+  // the previous layer.
   virtual std::vector<Reference> references() const = 0;
   // Appends the layer's ops to the graph. `inputs` has at least one feature; all are known. Returns the output, or an
   // unknown feature after reporting an error.
@@ -56,6 +57,8 @@ struct LayerOptions : Options {
   virtual std::int64_t tokens() const { return 0; }
   // Whether input number `input` may hold whole numbers instead of values.
   virtual bool reads_numbers([[maybe_unused]] std::size_t input) const { return tokens() != 0; }
+  // Whether the values of this layer depend on the numbers of the samples, as those of dropout do.
+  virtual bool numbers_samples() const { return false; }
   // What becomes of the masks of the inputs.
   virtual MaskUse mask_use() const { return MaskUse::ends; }
   // Whether this is a further use of a layer that has the options of the first use, except for those that state how
@@ -67,7 +70,7 @@ struct LayerOptions : Options {
 struct ChainedLayer : LayerOptions {
   Reference from;
 
-  std::vector<Reference> references() const final {
+  std::vector<Reference> references() const override {
     return from.name.empty() ? std::vector<Reference>{} : std::vector{from};
   }
 };
@@ -141,6 +144,10 @@ class Layer {
   std::vector<TensorId> dropout_inputs();
   // Returns the feature of a tensor that this layer produces.
   Feature output(TensorId tensor, TensorId mask = no_tensor) const { return {tensor, path_, location_, mask}; }
+  // Makes the tensor a further output of this layer, which other layers read as LAYER/name.
+  void add_output(const std::string& name, TensorId tensor);
+  // Returns the further output `name` of the layer whose output is `feature`; an unknown feature if there is none.
+  Feature further_output(const Feature& feature, const std::string& name) const;
   // Returns the mask of a feature that combines these features (MaskUse::merges); no_tensor if one of them has none.
   TensorId merged_mask(const std::vector<Feature>& features);
   // Expands layers under `path`, which is the path of this layer or begins with that path. No layer may have a name in

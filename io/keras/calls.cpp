@@ -50,10 +50,12 @@ void collect(const Json& value, CallArguments& arguments) {
 }
 
 // Adds named arguments. `training=False` is ignored, since an imported network is built for evaluation. The tensors of
-// an operation or of attention may be named, too; they are in the order of Keras' positional arguments.
+// an operation, of attention or of a recurrent layer may be named, too; they are in the order of Keras' positional
+// arguments.
 void add_named(const Json& named, CallArguments& arguments) {
-  static constexpr std::array operands{"x",     "y",     "x1", "x2", "inputs", "decoder_sequence", "encoder_sequence",
-                                       "query", "value", "key"};
+  static constexpr std::array operands{
+      "x",     "y",     "x1",  "x2",        "inputs",   "decoder_sequence", "encoder_sequence",
+      "query", "value", "key", "sequences", "sequence", "initial_state"};
   static constexpr std::array off{"training", "return_attention_scores"};
   for (const char* operand : operands) {
     if (const auto value = named.find(operand); value != named.end()) collect(*value, arguments);

@@ -331,9 +331,10 @@ struct Row {
   "kernel_size strides padding dilation_rate depth_multiplier activation use_bias " \
   "depthwise_initializer bias_initializer depthwise_regularizer bias_regularizer"
 // reverse_output is not an option of Keras: network.cpp sets it for the two layers of a Bidirectional layer.
-#define RECURRENT                                                                                           \
-  "units activation use_bias kernel_initializer recurrent_initializer bias_initializer kernel_regularizer " \
-  "recurrent_regularizer bias_regularizer return_sequences go_backwards reverse_output zero_output_for_mask "
+#define RECURRENT                                                                                             \
+  "units activation use_bias kernel_initializer recurrent_initializer bias_initializer kernel_regularizer "   \
+  "recurrent_regularizer bias_regularizer return_sequences go_backwards reverse_output zero_output_for_mask " \
+  "return_state dropout recurrent_dropout "
 
 constexpr Row rows[] = {
     {"Dense", "dense", "units" LINEAR},
@@ -427,7 +428,8 @@ Translation translate(const LayerUse& use, const std::string& keras_version, con
   }
   const Section& section = *layer_choices().find(row->kind);
   const bool merges = section.find("from")->type.kind == TypeInfo::Kind::list;
-  if (!merges && use.from.size() != 1)
+  const bool has_states = section.find("initial_state") != nullptr;
+  if (!merges && !has_states && use.from.size() != 1)
     layer.error(format("{} inputs have no counterpart in trainctl", use.from.size()));
   result.layers.push_back({std::string(row->kind), map_node()});
   std::istringstream options{std::string(row->options)};

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/base/format.h"
+#include "core/layers/model/names.h"
 #include "core/layers/table.h"
 
 namespace trainctl {
@@ -54,6 +55,10 @@ class ModelWriter {
     std::map<std::string, int> uses;
     for (std::size_t i = 0; i < network_.uses.size(); ++i) {
       const LayerUse& use = network_.uses[i];
+      if (!use.state.empty()) {
+        numbers_[i] = numbers_[use.from[0]];
+        continue;
+      }
       numbers_[i] = ++uses[use.name];
       if (use.layer == nullptr) continue;
       if (numbers_[i] > 1) named_.insert(use.name);
@@ -82,9 +87,22 @@ class ModelWriter {
 
   std::string reference(std::size_t use) const {
     const LayerUse& layer = network_.uses[use];
+    if (!layer.state.empty()) return use_of(layer.name, numbers_[use]) + "/" + layer.state;
     if (layer.layer == nullptr) return network_.inputs.size() == 1 ? "input" : layer.name;
     const bool last_use = written_.at(layer.name) == numbers_[use];
     return last_use ? layer.name : format("{}@{}", layer.name, numbers_[use]);
+  }
+
+  // Appends the inputs of a layer that has several, or reads a list.
+  void append_inputs(const std::string& kind, const std::vector<std::size_t>& inputs, Node& options) const {
+    Node list = sequence_node();
+    for (const std::size_t source : inputs) list.items.push_back(scalar_node(reference(source)));
+    const bool has_states = layer_choices().find(kind)->find("initial_state") != nullptr;
+    if (has_states) {
+      append(options, "from", list.items[0]);
+      list.items.erase(list.items.begin());
+    }
+    append(options, has_states ? "initial_state" : "from", std::move(list));
   }
 
   void add(std::size_t i) {
@@ -94,9 +112,7 @@ class ModelWriter {
       Node options = map_node();
       if (k + 1 == own.size() && named_.contains(use.name)) append(options, "name", scalar_node(use.name));
       if (k == 0 && (merges(own[k].kind) || use.from.size() > 1)) {
-        Node from = sequence_node();
-        for (const std::size_t source : use.from) from.items.push_back(scalar_node(reference(source)));
-        append(options, "from", std::move(from));
+        append_inputs(own[k].kind, use.from, options);
       } else if (k == 0 && !is_before(use.from, i)) {
         append(options, "from", scalar_node(reference(use.from[0])));
       }

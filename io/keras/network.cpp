@@ -64,6 +64,9 @@ class Walk {
       return {};
     }
     network_.outputs = expand(saved, "", "", {}, 0);
+    for (std::size_t& output : network_.outputs) {
+      if (!network_.uses[output].state.empty()) output = as_layer(output);
+    }
     if (open_shapes_used_ < open_shapes_.size()) {
       reader_.error({path_}, format("--input-shape is given {} times, but {} inputs leave dimensions open (None)",
                                     open_shapes_.size(), open_shapes_used_));
@@ -239,13 +242,38 @@ class Walk {
     if (kind == "Bidirectional") return use_bidirectional(layer, prefix, location, from);
     LayerUse own{config_name(prefix, location, name, shared_layer(layer)), &layer, from};
     own.use_causal_mask = causal.contains(kind) && arguments.use_causal_mask.value_or(false);
-    return {add(std::move(own))};
+    const Uses outputs{add(std::move(own))};
+    const bool recurrent = kind == "LSTM" || kind == "GRU" || kind == "SimpleRNN";
+    return recurrent && layer.at("config").value("return_state", false) ? with_states(outputs[0], kind) : outputs;
+  }
+
+  // Adds the states that a recurrent layer returns; returns all its outputs.
+  Uses with_states(std::size_t layer, const std::string& kind) {
+    Uses outputs{layer};
+    for (const char* state : {"hidden_state", "cell_state"}) {
+      if (kind != "LSTM" && outputs.size() == 2) break;
+      LayerUse use{network_.uses[layer].name, nullptr, {layer}};
+      use.state = state;
+      outputs.push_back(add(std::move(use)));
+    }
+    return outputs;
+  }
+
+  // Adds a layer that returns a state, which is an output of the network.
+  std::size_t as_layer(std::size_t state) {
+    const std::string name = network_.uses[state].name + "_" + network_.uses[state].state;
+    Json identity{{"class_name", "Identity"}, {"config", {{"name", name}, {"trainable", true}}}};
+    network_.made_layers.push_back(std::make_shared<const Json>(std::move(identity)));
+    return add({config_name("", "", name), network_.made_layers.back().get(), {state}});
   }
 
   // Adds a Bidirectional layer as its two layers and a layer that merges their outputs.
   Uses use_bidirectional(const Json& layer, const std::string& prefix, const std::string& location, const Uses& from) {
     const std::string name = layer_name(layer);
     const Json &config = layer.at("config"), &inner = config.at("layer");
+    if (from.size() != 1) {
+      reader_.error({path_}, format("Bidirectional '{}': initial_state has no counterpart in trainctl", prefix + name));
+    }
     const auto backward_layer = config.find("backward_layer");
     Json forward = inner,
          backward = backward_layer != config.end() && !backward_layer->is_null() ? *backward_layer : inner;

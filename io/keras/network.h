@@ -15,15 +15,19 @@ namespace trainctl {
 
 // One use (call) of a layer.
 struct LayerUse {
-  std::string name;               // name in the config
-  const Json* layer = nullptr;    // the saved object with "class_name" and "config"; null for an input of the network
-  std::vector<std::size_t> from;  // indices of the earlier uses whose outputs this use reads
-  Shape sample = {};              // shape of a sample; set for inputs only
-  bool is_open = false;           // whether it is an input with open dimensions, which are assumed_size in `sample`
+  std::string name;             // name in the config
+  const Json* layer = nullptr;  // the saved object with "class_name" and "config"; null for an input of the network
+  // Indices of the earlier uses whose outputs this use reads. A recurrent layer's input precedes its initial states.
+  std::vector<std::size_t> from;
+  Shape sample = {};     // shape of a sample; set for inputs only
+  bool is_open = false;  // whether it is an input with open dimensions, which are assumed_size in `sample`
   // For an operation: its arguments in their order (a number, or empty for a tensor), and an argument of another kind.
   std::vector<std::optional<double>> operands = {};
   std::string other_argument = {};
   bool use_causal_mask = false;  // of an attention layer
+  // "hidden_state" or "cell_state": not a use of its own, but this further output of the use `from[0]`, whose name it
+  // has; `layer` is null. Other uses have "".
+  std::string state = {};
 };
 
 // The size of open dimensions while shapes are checked: a power of two, since networks halve images.

@@ -35,6 +35,14 @@ std::string OnnxOp::node(const std::string& type, std::vector<std::string> input
   return outputs.back();
 }
 
+std::vector<std::string> OnnxOp::node_outputs(const std::string& type, std::vector<std::string> inputs,
+                                              std::vector<OnnxAttribute> attributes, std::size_t count) const {
+  std::vector<std::string> outputs;
+  for (std::size_t i = 0; i < count; ++i) outputs.push_back(translation_.unused(name(type)));
+  translation_.model.nodes.push_back({type, std::move(inputs), outputs, std::move(attributes)});
+  return outputs;
+}
+
 std::string OnnxOp::integer(std::int64_t value) const {
   return translation_.add_constant(name("integer"), {{}, DType::int64}, bytes_of(std::vector{value}));
 }

@@ -45,6 +45,9 @@ class OnnxOp {
   // Appends a node and returns the name of its output number `output`; the outputs before it are left out.
   std::string node(const std::string& type, std::vector<std::string> inputs, std::vector<OnnxAttribute> attributes = {},
                    std::size_t output = 0) const;
+  // Appends a node and returns the names of its first `count` outputs.
+  std::vector<std::string> node_outputs(const std::string& type, std::vector<std::string> inputs,
+                                        std::vector<OnnxAttribute> attributes, std::size_t count) const;
 
   // Adds constants and returns their names: one int64 number, a list of them, one float32 number, float32 numbers with
   // a shape, and weights in the layout of trainctl.

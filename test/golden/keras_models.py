@@ -197,6 +197,19 @@ def steps():
     ], name="steps")
 
 
+def translation():
+    """An encoder and decoders that begin with its states; one state is an output."""
+    source, target = keras.Input((6,), dtype="int32", name="source"), keras.Input((5, 3), name="target")
+    read = L.Embedding(11, 6, mask_zero=True, name="read")(source)
+    _, h, c = L.LSTM(4, return_state=True, dropout=0.25, recurrent_dropout=0.125, name="encoder")(read)
+    y = L.LSTM(4, return_sequences=True, name="decoder")(target, initial_state=[h, c])
+    gru = L.GRU(4, return_sequences=True, return_state=True, name="gru")
+    x, first = gru(y, initial_state=L.Dense(4, name="changed")(c))
+    x, last = gru(x, initial_state=first)
+    x = L.Concatenate()([x, L.SimpleRNN(4, return_sequences=True, name="simple")(target, initial_state=last)])
+    return keras.Model([source, target], [L.Dense(3, name="words")(x), last], name="translation")
+
+
 def limits():
     """ReLU with all of its options, and vectors of length 1."""
     x = keras.Input((4, 6))
@@ -238,7 +251,7 @@ def unknown():
     y = L.Conv2D(4, 3, padding="same", activity_regularizer="l2", name="penalised")(x)
     y = L.BatchNormalization(axis=1, name="rows")(y)
     y = L.Conv3D(2, 1, name="volume")(L.Reshape((6, 6, 4, 1), name="split")(y))
-    y = L.LSTM(3, dropout=0.25, recurrent_activation="relu", name="forgetful")(L.Reshape((36, 8))(y))
+    y = L.LSTM(3, recurrent_activation="relu", name="rectified")(L.Reshape((36, 8))(y))
     return keras.Model(x, L.Rescaling(1 / 255)(y) * 2.0, name="unknown")
 
 
@@ -265,3 +278,4 @@ save(attention, "attention.keras", [rng.integers(0, 5, (4, 7)).astype(np.int32)]
 save(blocks, "blocks.keras", [normal(3, 5, 8), normal(3, 7, 6)])
 save(steps, "steps.keras", [normal(3, 9, 4)])
 save(limits, "limits.keras", [normal(3, 4, 6)])
+save(translation, "translation.keras", [rng.integers(0, 5, (3, 6)).astype(np.int32), normal(3, 5, 3)])

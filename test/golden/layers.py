@@ -153,9 +153,7 @@ def recurrent():
     """Recurrent layers on sequences (samples, steps, features). Inputs: x, kernel, bias, recurrent kernel, and a GRU's
     recurrent bias, with the gates in Keras' order. An LSTM's gates are in the same order in PyTorch; in a GRU, PyTorch
     has the reset gate before the update gate."""
-    def recurrence(name, shape, units, last=False, backwards=False, bias=True, reverse=False):
-        case, cell = Case(name), name.split("_")[0]
-        gru = cell == "gru"
+    def operands_of(case, cell, shape, units, bias):
         gates, features = {"lstm": 4, "gru": 3, "simple": 1}[cell], shape[-1]
 
         def draw(*shape, size):
@@ -165,8 +163,13 @@ def recurrent():
         if bias:
             operands.append(draw(gates * units, size=0.5))
         operands.append(draw(units, gates * units, size=1.5 / np.sqrt(units)))
-        if bias and gru:
+        if bias and cell == "gru":
             operands.append(draw(gates * units, size=0.5))
+        return operands
+
+    def computed(cell, operands, units, bias, steps, begin=None):
+        """PyTorch's outputs of all steps and last states."""
+        gru, gates, features = cell == "gru", {"lstm": 4, "gru": 3, "simple": 1}[cell], steps.shape[-1]
 
         def ordered(weights):
             parts = weights.split(units, -1)
@@ -178,9 +181,20 @@ def recurrent():
             weights["bias_hh_l0"] = ordered(operands[4]) if gru else torch.zeros(gates * units, dtype=torch.float64)
         kind = {"lstm": torch.nn.LSTM, "gru": torch.nn.GRU, "simple": torch.nn.RNN}[cell]
         module = kind(features, units, bias=bias, batch_first=True, dtype=torch.float64)
-        steps = operands[0].flip(1) if backwards else operands[0]
-        y = torch.func.functional_call(module, weights, (steps,))[0]
+        return torch.func.functional_call(module, weights, (steps, begin))
+
+    def recurrence(name, shape, units, last=False, backwards=False, bias=True, reverse=False):
+        case, cell = Case(name), name.split("_")[0]
+        operands = operands_of(case, cell, shape, units, bias)
+        y = computed(cell, operands, units, bias, operands[0].flip(1) if backwards else operands[0])[0]
         case.record(operands, [y[:, -1] if last else y.flip(1) if reverse else y])
+
+    def encoder_decoder(name, source, target, units):
+        """The last states of a layer are the first states of another one."""
+        case, cell = Case(name), name.split("_")[0]
+        encoder, decoder = (operands_of(case, cell, shape, units, True) for shape in (source, target))
+        states = computed(cell, encoder, units, True, encoder[0])[1]
+        case.record(encoder + decoder, [computed(cell, decoder, units, True, decoder[0], states)[0]])
 
     # (samples, steps, features), units: small, since each element of a kernel's gradient is a sum that may cancel.
     recurrence("lstm", (8, 5, 2), 19)
@@ -198,6 +212,8 @@ def recurrent():
     recurrence("simple_backwards_no_bias", (2, 6, 3), 5, backwards=True, bias=False)
     recurrence("simple_last_backwards", (2, 3, 5), 11, last=True, backwards=True)
     recurrence("simple_two_steps", (2, 2, 5), 34)
+    for cell, steps in {"lstm": 1, "gru": 1, "simple": 2}.items():
+        encoder_decoder(f"{cell}_encoder_decoder", (2, 2, 3), (2, steps, 4), 16)
     for cell in ("lstm", "gru", "simple"):  # output steps in the order of the input, as in Keras' Bidirectional
         recurrence(f"{cell}_both_ways", (3, 4, 3), 6, backwards=True, reverse=True)
 

@@ -2,11 +2,12 @@
 //
 // A cell has `gates` gates, in Keras' order. x[gate] is the unit's element of the product of the input and the kernel;
 // recurrent[gate] is its element of the product of the previous h and the recurrent kernel. `carry` passes from step to
-// step in float32, beginning with 0. `memory` is what the gradient needs in addition to the gates. A cell has the
+// step in float32. `memory` is what the gradient needs in addition to the gates. A cell has the
 // members
 //
 //   splits              whether the gradients with respect to x and `recurrent` differ; if so, the cell may have a
 //                       recurrent bias
+//   carries_h           whether the carry is h, in float32
 //   step<Math>(...)     sets the gates and the memory, updates the carry, and returns h
 //   gradient<Math>(...) sets the gradients with respect to x and `recurrent` (equal if the cell does not split) from
 //                       `dh`, the gradient with respect to h, and turns `dcarry`, the gradient with respect to the
@@ -24,6 +25,7 @@ namespace trainctl {
 struct LstmCell {
   static constexpr int gates = 4;
   static constexpr bool splits = false;
+  static constexpr bool carries_h = false;
 
   template <class Math>
   TRAINCTL_KERNEL_FUNCTION static float step(const float (&x)[gates], const float (&recurrent)[gates],
@@ -57,6 +59,7 @@ struct LstmCell {
 struct GruCell {
   static constexpr int gates = 3;
   static constexpr bool splits = true;
+  static constexpr bool carries_h = true;
 
   template <class Math>
   TRAINCTL_KERNEL_FUNCTION static float step(const float (&x)[gates], const float (&recurrent)[gates],
@@ -86,6 +89,7 @@ struct GruCell {
 struct SimpleCell {
   static constexpr int gates = 1;
   static constexpr bool splits = false;
+  static constexpr bool carries_h = false;
 
   template <class Math>
   TRAINCTL_KERNEL_FUNCTION static float step(const float (&x)[gates], const float (&recurrent)[gates],

@@ -85,7 +85,8 @@ class Rewriter {
   }
 
   void follow(const Recurrent& recurrent, const Op& op) {
-    const bool forward = recurrent.a.sequences && !recurrent.a.backwards && !recurrent.a.reversed;
+    const RecurrentAttributes& a = recurrent.a;
+    const bool forward = a.sequences && !a.backwards && !a.reversed && !a.returns_c;
     forward ? reads_earlier(op) : refuse(op);
   }
 

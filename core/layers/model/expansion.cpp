@@ -30,9 +30,12 @@ std::vector<std::string> scopes_of(std::string path) {
 const LayerOptions& options_of(const Choice& choice) { return choice.as<LayerOptions>(); }
 
 // Returns the layer's kind-specific options, without its name and its inputs, for the comparison of two uses.
+// initial_state is an input of recurrent layers.
 Node own_options(const Choice& choice) {
   Node node = layer_choices().find(choice.name)->write(dynamic_cast<const void*>(choice.options.get()));
-  std::erase_if(node.entries, [](const Node::Entry& entry) { return entry.key == "name" || entry.key == "from"; });
+  std::erase_if(node.entries, [](const Node::Entry& entry) {
+    return entry.key == "name" || entry.key == "from" || entry.key == "initial_state";
+  });
   return node;
 }
 
@@ -210,7 +213,9 @@ Feature Expansion::expand_layer(const LayerOptions& layer_options, Layer& layer,
                                  "group_query_attention",
                                  "attention",
                                  "additive_attention"};
-  if (steps_ > 1 && std::ranges::find(by_sample, layer.kind_) != by_sample.end()) {
+  const bool is_by_sample =
+      layer_options.numbers_samples() || std::ranges::find(by_sample, layer.kind_) != by_sample.end();
+  if (steps_ > 1 && is_by_sample) {
     return layer.error("it cannot be inside time_distributed: put it before or after it", inputs[0]);
   }
   try {
@@ -232,9 +237,14 @@ Feature Expansion::expand_layer(const LayerOptions& layer_options, Layer& layer,
 // unknown.
 bool Expansion::resolve(const std::vector<Reference>& references, const Layer& layer, const std::string& path,
                         std::vector<Feature>& inputs) {
+  const Feature previous = inputs[0];
   if (!references.empty()) inputs.clear();
   bool good = true;
   for (const Reference& reference : references) {
+    if (reference.name.empty()) {
+      inputs.push_back(previous);
+      continue;
+    }
     if (const Feature* feature = find(reference.name, path)) {
       inputs.push_back(*feature);
       continue;
@@ -297,8 +307,11 @@ void Expansion::check_all_used() {
     }
   }
   for (const LayerLine& line : lines) {
-    const Feature& feature = features_.at(line.name);
-    if (used.contains(feature.tensor)) continue;
+    const auto is_read = [&](const auto& feature) {  // the output, or a further output
+      const bool own = feature.first == line.name || feature.first.starts_with(line.name + "/");
+      return own && used.contains(feature.second.tensor);
+    };
+    if (std::ranges::any_of(features_, is_read)) continue;
     reader.error(line.location, format("{} '{}': no layer reads its output", line.kind, line.name));
   }
 }

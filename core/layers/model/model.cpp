@@ -102,7 +102,8 @@ void check_model(const ModelOptions& model, const Node&, Reader& reader) {
     reader.error(output.location,
                  format("there is no layer '{}' for this output{}", output.name, suggestion(output.name, names)));
   }
-  if (model.inputs.size() > 1 && model.layers[0].as<LayerOptions>().references().empty()) {
+  const std::vector<Reference> first = model.layers[0].as<LayerOptions>().references();
+  if (model.inputs.size() > 1 && (first.empty() || first[0].name.empty())) {
     reader.error(model.layers[0].location, format("the model has several inputs: set which one {} reads, from: {}",
                                                   model.layers[0].name, join_or(input_names(model))));
   }

@@ -72,13 +72,15 @@ class ShownSteps {
   std::string first(const std::string& x) const {
     return op_.node("ScatterElements", {x, of_values(place_, x), x}, {{"axis", 1}});
   }
-  // For each step the output y [batch, steps, units] of the last shown step that is not after it; 0 if there is none.
-  std::string spread(const std::string& y) const {
+  // For each step the output y [batch, steps, units] of the last shown step that is not after it; if there is none,
+  // `begin`, the state [batch, units] before the first step, or 0 if that is "".
+  std::string spread(const std::string& y, const std::string& begin) const {
     const std::string last = of_values(op_.node("Max", {last_, op_.integer(0)}), y);
-    return where_any(so_far_, op_.node("GatherElements", {y, last}, {{"axis", 1}}));
+    const std::string of_steps = begin.empty() ? "" : op_.node("Unsqueeze", {begin, op_.integers({1})});
+    return where_any(so_far_, op_.node("GatherElements", {y, last}, {{"axis", 1}}), of_steps);
   }
-  // The last output y [batch, units]; 0 if no step is shown.
-  std::string last(const std::string& y) const { return where_any(count_, y); }
+  // The last state [batch, units]; if no step is shown, `begin`, or 0 if that is "".
+  std::string last(const std::string& state, const std::string& begin) const { return where_any(count_, state, begin); }
 
  private:
   static constexpr std::int64_t onnx_int32 = 6, onnx_int64 = 7, onnx_bool = 9;  // TensorProto.DataType
@@ -87,9 +89,10 @@ class ShownSteps {
   std::string of_values(const std::string& steps, const std::string& x) const {
     return op_.node("Expand", {op_.node("Unsqueeze", {steps, op_.integers({-1})}), op_.node("Shape", {x})});
   }
-  std::string where_any(const std::string& count, const std::string& y) const {
+  std::string where_any(const std::string& count, const std::string& y, const std::string& otherwise) const {
     const std::string any = op_.node("Greater", {count, op_.integer(0)});
-    return op_.node("Where", {op_.node("Unsqueeze", {any, op_.integers({-1})}), y, op_.number(0)});
+    return op_.node(
+        "Where", {op_.node("Unsqueeze", {any, op_.integers({-1})}), y, otherwise.empty() ? op_.number(0) : otherwise});
   }
 
   const OnnxOp& op_;
@@ -101,6 +104,7 @@ class ShownSteps {
 
 void recurrent(const OnnxOp& op) {
   const RecurrentAttributes& a = op.as<Recurrent>().a;
+  const RecurrentInputs in(a, op.inputs());
   const OnnxOp product = op.producer(0);
   require(product.is<Dense>(), "a recurrent op does not follow the product of its input with the kernel");
   const std::vector<std::int64_t> gates = gate_order(a.cell);
@@ -111,7 +115,7 @@ void recurrent(const OnnxOp& op) {
   if (a.backwards) x = reversed_steps(op, x);
   std::optional<ShownSteps> shown;
   if (a.masked) {
-    const std::string mask = op.value(op.inputs() - 1);
+    const std::string mask = op.value(static_cast<std::size_t>(in.mask));
     shown.emplace(op, a.backwards ? reversed_steps(op, mask) : mask, op.input_type(0).shape[1]);
     x = shown->first(x);
   }
@@ -126,7 +130,7 @@ void recurrent(const OnnxOp& op) {
       biases.insert(biases.end(), ordered.begin(), ordered.end());
     };
     append(product.weights(2));
-    if (op.inputs() > (a.masked ? 3 : 2)) append(op.weights(2));
+    if (in.bias >= 0) append(op.weights(static_cast<std::size_t>(in.bias)));
     biases.resize(static_cast<std::size_t>(2 * columns));
     operands.push_back(op.weights_value(product.weights(2).name, {1, 2 * columns}, biases));
   }
@@ -134,16 +138,25 @@ void recurrent(const OnnxOp& op) {
     operands.resize(4);  // without a bias, its place is empty
     operands.push_back(shown->count());
   }
+  const auto begin = [&](int input) { return input < 0 ? "" : op.value(static_cast<std::size_t>(input)); };
+  for (const int input : {in.h, in.c}) {
+    if (input < 0) continue;
+    operands.resize(input == in.h ? 5 : 6);
+    operands.push_back(op.node("Unsqueeze", {begin(input), op.integers({0})}));
+  }
   const bool gru = a.cell == RecurrentCell::gru;
   std::vector<OnnxAttribute> attributes{{"hidden_size", units}};
   if (gru) attributes.push_back({"linear_before_reset", 1});
-  // The first output has all states [steps, 1, batch, units], the second the last state [1, batch, units].
   const char* kind = gru ? "GRU" : a.cell == RecurrentCell::lstm ? "LSTM" : "RNN";
-  const std::string states = op.node(kind, operands, attributes, a.sequences ? 0 : 1);
-  std::string y = op.node("Squeeze", {states, op.integers({a.sequences ? 1 : 0})});
+  // The outputs: all h [steps, 1, batch, units], the last h [1, batch, units] and, of LSTM, the last c.
+  const std::vector<std::string> outputs = op.node_outputs(kind, operands, attributes, a.returns_c ? 3 : 2);
+  std::string y = op.node("Squeeze", {outputs[a.sequences ? 0 : 1], op.integers({a.sequences ? 1 : 0})});
   if (a.sequences) y = with_batch_and_steps_swapped(op, y);
-  if (shown) y = a.sequences ? shown->spread(y) : shown->last(y);
+  if (shown) y = a.sequences ? shown->spread(y, begin(in.h)) : shown->last(y, begin(in.h));
   op.set_output(a.sequences && a.reversed ? reversed_steps(op, y) : y);
+  if (!a.returns_c) return;
+  const std::string c = op.node("Squeeze", {outputs[2], op.integers({0})});
+  op.set_output(shown ? shown->last(c, begin(in.c)) : c, Channels::last, 1);
 }
 
 }  // namespace trainctl::onnx

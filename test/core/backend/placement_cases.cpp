@@ -257,6 +257,17 @@ void add_recurrent(Cases& cases, DType dtype) {
     cases.push_back({"recurrent with a mask", inputs, always_a<Recurrent>(masked, true), 2});
     cases.push_back(
         {"recurrent_grad with a mask", {states, x, states, states, kernel, mask}, always_a<RecurrentGrad>(masked), 3});
+    const bool lstm = cell == RecurrentCell::lstm;
+    RecurrentAttributes further{.cell = cell, .begins = true, .returns_c = lstm, .dropout = {0.25f, 7, 9}};
+    const CaseInput samples{{{4}, DType::int64}, 0, 1000}, step{{{}, DType::int64}, 0, 50};
+    inputs.back() = last;
+    if (lstm) inputs.push_back(last);
+    inputs.insert(inputs.end(), {samples, step});
+    cases.push_back({"recurrent with states and dropout", inputs, always_a<Recurrent>(further, true), 2});
+    std::vector<CaseInput> operands{states, x, states, states, kernel};
+    if (lstm) operands.insert(operands.end(), {last, last});
+    operands.insert(operands.end(), {samples, step});
+    cases.push_back({"recurrent_grad with states and dropout", operands, always_a<RecurrentGrad>(further), 3});
   }
 }
 

@@ -79,6 +79,53 @@ TEST_CASE("simple_rnn has Keras' parameters") {
   CHECK(values(model, "s/bias") == std::vector<float>(3));
 }
 
+TEST_CASE("recurrent layers return their last states and begin with those of other layers") {
+  const std::string encoder = "{lstm: {name: e, units: 3, return_state: true, return_sequences: true}}";
+  const BuiltModel model = build(
+      "layers: [" + encoder + ", {lstm: {name: d, from: input, units: 3, initial_state: e, return_sequences: true}}]",
+      {5, 4});
+  const Op& decoder = model.graph.ops.back();
+  CHECK(model.layers[1].output == Shape{5, 3});
+  REQUIRE(decoder.inputs.size() == 4);
+  for (const std::size_t state : {2, 3}) {
+    CHECK(model.graph.tensor(decoder.inputs[state]).type.shape.without_front() == Shape{3});
+  }
+  CHECK(model.graph.tensor(decoder.inputs[3]).name == "e/cell_state");
+  // The states one by one, from a dense layer, in blocks, of layers that are used twice, and of a layer whose output
+  // itself is not read.
+  for (const char* layers :
+       {"{lstm: {name: e, units: 3, return_state: true}}, {dense: {name: c, units: 3}}, "
+        "{lstm: {from: input, units: 3, initial_state: [e/hidden_state, c]}}",
+        "{lstm: {name: e, units: 3, return_state: true, return_sequences: true}}, "
+        "{simple_rnn: {from: input, units: 3, initial_state: e/cell_state}}",
+        "{gru: {name: g, units: 3, return_state: true}}, "
+        "{gru: {name: g, from: input, units: 3, initial_state: g@1, return_state: true}}, "
+        "{gru: {from: input, units: 3, initial_state: g}}",
+        "{bidirectional: {name: b, layers: [{lstm: {units: 3, return_state: true}}]}}, "
+        "{lstm: {from: input, units: 3, initial_state: b/backward_layer}}, {concatenate: {from: [b, lstm]}}"}) {
+    CAPTURE(layers);
+    CHECK(errors("layers: [" + std::string(layers) + "]", {5, 4}) == "");
+  }
+}
+
+TEST_CASE("initial states that do not fit are errors") {
+  const auto says = [](const std::string& layers, const std::string& text) {
+    const std::string found = errors("layers: [" + layers + "]", {5, 4});
+    CAPTURE(found);
+    CHECK(found.find(text) != std::string::npos);
+  };
+  const std::string lstm = "{lstm: {name: e, units: 3, return_state: true}}, ";
+  says("{lstm: {name: e, units: 3}}, {lstm: {from: input, units: 3, initial_state: e}}",
+       "it has two states, hidden and cell, but initial_state gives 1");
+  says(lstm + "{gru: {from: input, units: 3, initial_state: e}}", "it has one state, but initial_state gives 2");
+  says(lstm + "{lstm: {from: input, units: 2, initial_state: e}}", "an initial state of 3 does not fit 2 units");
+  says(lstm + "{gru: {from: input, units: 3, initial_state: e/cell}}", "there is no layer 'e/cell' before it");
+  says(lstm + "{bidirectional: {from: input, layers: [{lstm: {units: 3, initial_state: e}}]}}",
+       "initial_state is not supported in a layer that is a part of another one");
+  says("{time_distributed: {layers: [{gru: {units: 3, dropout: 0.5}}]}}, {dense: 1}",
+       "it cannot be inside time_distributed");
+}
+
 TEST_CASE("options that recurrent layers do not support are errors") {
   const auto says = [](const std::string& layer, Shape sample, const std::string& text) {
     return errors("layers: [" + layer + "]", std::move(sample)).find(text) != std::string::npos;

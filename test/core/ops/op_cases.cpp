@@ -453,6 +453,32 @@ OpCase recurrent(std::string name, RecurrentAttributes attributes, bool bias) {
           }};
 }
 
+// A recurrent layer that begins with the last states of another one.
+OpCase encoder_decoder(RecurrentCell cell) {
+  const bool lstm = cell == RecurrentCell::lstm, gru = cell == RecurrentCell::gru;
+  return {std::string(name_of(cell)) + "_encoder_decoder", gru ? "xppppxpppp" : "xpppxppp",
+          [=](Graph& graph, const Ids& ids) {
+            const auto middle = ids.begin() + static_cast<std::ptrdiff_t>(ids.size() / 2);
+            const auto operands = [&](auto begin) {
+              Ids all{append(graph, std::make_shared<Dense>(), Ids(begin, begin + 3), "product")};
+              all.insert(all.end(), begin + 3, begin + (middle - ids.begin()));
+              return all;
+            };
+            const RecurrentAttributes first{.cell = cell, .sequences = false, .returns_c = lstm};
+            std::vector<std::string> names{"output", "gates", "memories", "states"};
+            if (lstm) names.emplace_back("cell_state");
+            const auto states =
+                graph.add_op(std::make_shared<Recurrent>(first, true), operands(ids.begin()), "encoder", {}, names);
+            Ids inputs = operands(middle);
+            inputs.push_back(states[0]);
+            if (lstm) inputs.push_back(states.back());
+            const RecurrentAttributes second{.cell = cell, .begins = true};
+            names.resize(4);
+            const auto def = std::make_shared<Recurrent>(second, true);
+            return Ids{graph.outputs[0] = graph.add_op(def, inputs, "decoder", {}, names)[0]};
+          }};
+}
+
 void add_recurrent(std::vector<OpCase>& cases) {
   for (const RecurrentCell cell : {RecurrentCell::lstm, RecurrentCell::gru, RecurrentCell::simple}) {
     const std::string name(name_of(cell));
@@ -461,6 +487,7 @@ void add_recurrent(std::vector<OpCase>& cases) {
     cases.push_back(recurrent(name + "_backwards_no_bias", {.cell = cell, .backwards = true}, false));
     cases.push_back(recurrent(name + "_last_backwards", {.cell = cell, .sequences = false, .backwards = true}, true));
     cases.push_back(recurrent(name + "_two_steps", {cell}, true));
+    cases.push_back(encoder_decoder(cell));
     cases.push_back(recurrent(name + "_both_ways", {.cell = cell, .backwards = true, .reversed = true}, true));
   }
 }

@@ -8,6 +8,7 @@
 
 #include "core/backend/cpu/kernels.h"
 #include "core/backend/cpu/ops/recurrent_product.h"
+#include "core/backend/cpu/simd/dropping.h"
 #include "core/backend/cpu/simd/float_rows.h"
 #include "core/backend/cpu/simd/math.h"
 
@@ -75,9 +76,37 @@ TRAINCTL_INLINE inline void leave_out(const StepRows& s, std::int64_t units, std
   std::copy_n(s.carry, units, s.memory);
 }
 
-// The mask [N, T] of the steps, which is the last input; null if there is none.
-const std::uint8_t* mask_of(const Sizes& size, const Buffers& buffers) {
-  return size.a.masked ? buffers.in<std::uint8_t>(buffers.binding.inputs.size() - 1) : nullptr;
+// The input with this number; null if the number is negative.
+template <class T>
+const T* input_or_null(const Buffers& buffers, int number) {
+  return number < 0 ? nullptr : buffers.in<T>(static_cast<std::size_t>(number));
+}
+
+// Copies the states of samples [first, last), rows of `units` values, to float32 rows; sets them to 0 if there are
+// none.
+template <class T>
+void begin_states(const T* states, std::int64_t first, std::int64_t last, std::int64_t units, float* to) {
+  for (std::int64_t i = first * units; i < last * units; ++i) to[i] = states == nullptr ? 0.0f : load(states[i]);
+}
+
+// Sets the rows of samples [first, last) to the factors of h in the recurrent product: 0 or 1 / (1 - rate).
+void draw_factors(const RecurrentDropout& dropout, const std::int64_t* numbers, const std::int64_t* step,
+                  std::int64_t first, std::int64_t last, std::int64_t units, float* factors) {
+  const RandomKey key{dropout.seed, Purpose::dropout, static_cast<std::uint32_t>(*step), dropout.layer};
+  std::fill_n(factors + first * units, (last - first) * units, 1.0f);
+  for (std::int64_t n = first; n < last; ++n) {
+    float* const row = factors + n * units;
+    drop_elements(key, static_cast<std::uint64_t>(numbers[n]), dropout.rate, row, row, 0, units);
+  }
+}
+
+// Multiplies rows of the same layout, with results rounded to T.
+template <class T>
+void multiply_rows(const float* a, const float* b, std::int64_t count, float* result) {
+  simd([=]() TRAINCTL_INLINE {
+#pragma omp simd
+    for (std::int64_t i = 0; i < count; ++i) result[i] = rounded<T>(a[i] * b[i]);
+  });
 }
 
 // The forward pass: sizes, the offsets of the arrays in its workspace, and the loop over steps.
@@ -88,13 +117,16 @@ struct Forward {
   static constexpr bool direct = std::is_same_v<T, float>;
 
   Sizes size;
+  RecurrentInputs in;
   bool training;
   PackedProduct product;
   WorkspaceLayout layout;
   std::int64_t packed, products, h, carry, zeros, gates, memory, product_scratch;
+  std::int64_t factors, dropped;  // with dropout: the factors of h, and h times these
 
   Forward(const LowerContext& context, const Sizes& sizes)
       : size(sizes),
+        in(sizes.a, context.op.inputs.size()),
         training(context.op.as<Recurrent>().training),
         product(size.units, size.columns, context.input(0).dtype) {
     packed = layout.add(product.packed_values());
@@ -105,14 +137,15 @@ struct Forward {
     gates = layout.add(direct && training ? 0 : size.samples * size.columns);
     memory = layout.add(direct && training ? 0 : size.samples * size.units);
     product_scratch = layout.add(size.samples * product.scratch_values());
+    factors = layout.add(size.a.drops() ? size.samples * size.units : 0);
+    dropped = layout.add(size.a.drops() ? size.samples * size.units : 0);
   }
 
   void operator()(const Buffers& buffers) const {
     float* const work = buffers.workspace<float>();
     product.pack(buffers.in<float>(1), size.columns, 1, work + packed);
     std::fill_n(work + zeros, size.columns, 0.0f);
-    const bool biased = buffers.binding.inputs.size() > (size.a.masked ? 3 : 2);
-    const float* bias = biased ? buffers.in<float>(2) : work + zeros;
+    const float* bias = in.bias >= 0 ? buffers.in<float>(2) : work + zeros;
     parallel_ranges(size.samples, size.grain(), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t first = begin; first < end; first += block) {
         take_samples(buffers, bias, first, std::min(first + block, end));
@@ -120,18 +153,35 @@ struct Forward {
     });
   }
 
+  // Sets the states of samples [first, last) before the first step.
+  void begin(const Buffers& buffers, std::int64_t first, std::int64_t last) const {
+    float* const work = buffers.workspace<float>();
+    std::fill_n(work + products + first * product.c_stride(), (last - first) * product.c_stride(), 0.0f);
+    begin_states(input_or_null<T>(buffers, in.h), first, last, size.units, work + h);
+    begin_states(input_or_null<T>(buffers, Cell::carries_h ? in.h : in.c), first, last, size.units, work + carry);
+    if (!size.a.drops()) return;
+    draw_factors(size.a.dropout, input_or_null<std::int64_t>(buffers, in.samples),
+                 input_or_null<std::int64_t>(buffers, in.step), first, last, size.units, work + factors);
+  }
+
+  // Multiplies the h of samples [first, last) with the recurrent kernel.
+  void multiply(float* work, std::int64_t first, std::int64_t last) const {
+    const std::int64_t states = first * size.units, count = last - first;
+    if (size.a.drops()) {
+      multiply_rows<T>(work + h + states, work + factors + states, count * size.units, work + dropped + states);
+    }
+    product.run(work + (size.a.drops() ? dropped : h) + states, count, work + packed,
+                work + product_scratch + first * product.scratch_values(),
+                work + products + first * product.c_stride());
+  }
+
   void take_samples(const Buffers& buffers, const float* bias, std::int64_t first, std::int64_t last) const {
     float* const work = buffers.workspace<float>();
-    const std::int64_t stride = product.c_stride(), units = size.units, count = last - first;
-    const std::uint8_t* mask = mask_of(size, buffers);
-    std::fill_n(work + products + first * stride, count * stride, 0.0f);
-    std::fill_n(work + h + first * units, count * units, 0.0f);
-    std::fill_n(work + carry + first * units, count * units, 0.0f);
+    const std::int64_t stride = product.c_stride(), units = size.units;
+    const auto* mask = input_or_null<std::uint8_t>(buffers, in.mask);
+    begin(buffers, first, last);
     for (std::int64_t step = 0; step < size.steps; ++step) {
-      if (step > 0) {
-        product.run(work + h + first * units, count, work + packed,
-                    work + product_scratch + first * product.scratch_values(), work + products + first * stride);
-      }
+      if (step > 0 || size.a.begins) multiply(work, first, last);
       simd([&, this]() TRAINCTL_INLINE {
         // Samples share the scratch memory of the first one.
         float* const scratch = work + gates + first * size.columns;
@@ -162,6 +212,8 @@ struct Forward {
         }
       });
     }
+    if (!size.a.returns_c) return;
+    store_row(work + carry + first * units, (last - first) * units, buffers.out<T>(training ? 4 : 1) + first * units);
   }
 };
 
@@ -198,19 +250,29 @@ TRAINCTL_INLINE inline void pass_back(const GradientRows& s, std::int64_t units,
   std::fill_n(s.dproduct, columns, 0.0f);
 }
 
+// The type of the gates that a RecurrentGrad reads.
+const TensorType& gates_of(const LowerContext& context) {
+  const auto& def = context.op.as<RecurrentGrad>();
+  return context.input(static_cast<std::size_t>(RecurrentGradInputs(def.a, def.has_dy).gates));
+}
+
 // The backward pass, which computes the steps in reverse order.
 template <class Cell, class T>
 struct Backward {
   static constexpr bool direct = std::is_same_v<T, float>;
 
   Sizes size;
+  RecurrentGradInputs in;
   PackedProduct product;  // multiplies the gradients of a step with the transposed kernel
   WorkspaceLayout layout;
   std::int64_t packed, dproducts, dh, dcarry, zeros, scratch_row, scratch, product_scratch;
-  std::int64_t passed;  // the gradient of h that a step which is left out passes to the step before
+  std::int64_t passed;   // the gradient of h that a step which is left out passes to the step before
+  std::int64_t factors;  // with dropout: the factors of h in the recurrent product
 
   Backward(const LowerContext& context, const Sizes& sizes)
-      : size(sizes), product(size.columns, size.units, context.input(1).dtype) {
+      : size(sizes),
+        in(sizes.a, context.op.as<RecurrentGrad>().has_dy),
+        product(size.columns, size.units, gates_of(context).dtype) {
     packed = layout.add(product.packed_values());
     dproducts = layout.add(size.samples * size.columns);
     dh = layout.add(size.samples * product.c_stride());
@@ -220,11 +282,12 @@ struct Backward {
     scratch = layout.add(size.samples * scratch_row);
     product_scratch = layout.add(size.samples * product.scratch_values());
     passed = layout.add(size.a.masked ? size.samples * size.units : 0);
+    factors = layout.add(size.a.drops() ? size.samples * size.units : 0);
   }
 
   void operator()(const Buffers& buffers) const {
     float* const work = buffers.workspace<float>();
-    product.pack(buffers.in<float>(4), 1, size.columns, work + packed);
+    product.pack(input_or_null<float>(buffers, in.kernel), 1, size.columns, work + packed);
     std::fill_n(work + zeros, size.units, 0.0f);
     parallel_ranges(size.samples, size.grain(), [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t first = begin; first < end; first += block) {
@@ -233,49 +296,95 @@ struct Backward {
     });
   }
 
+  // Sets the gradients of the states of samples [first, last) after the last step.
+  void begin(const Buffers& buffers, std::int64_t first, std::int64_t last) const {
+    float* const work = buffers.workspace<float>();
+    std::fill_n(work + dh + first * product.c_stride(), (last - first) * product.c_stride(), 0.0f);
+    begin_states(input_or_null<T>(buffers, in.dc), first, last, size.units, work + dcarry);
+    if (!size.a.drops()) return;
+    draw_factors(size.a.dropout, input_or_null<std::int64_t>(buffers, in.samples),
+                 input_or_null<std::int64_t>(buffers, in.step), first, last, size.units, work + factors);
+  }
+
+  // Sets dh of samples [first, last) to the gradients with respect to the h before the step.
+  void multiply(float* work, const std::uint8_t* mask, std::int64_t step, std::int64_t first, std::int64_t last) const {
+    const std::int64_t stride = product.c_stride(), units = size.units;
+    product.run(work + dproducts + first * size.columns, last - first, work + packed,
+                work + product_scratch + first * product.scratch_values(), work + dh + first * stride);
+    for (std::int64_t n = first; n < last; ++n) {
+      float* const row = work + dh + n * stride;
+      if (mask != nullptr && mask[size.row(n, step)] == 0) {
+        std::copy_n(work + passed + n * units, units, row);
+      } else if (size.a.drops()) {
+        multiply_rows<float>(row, work + factors + n * units, units, row);
+      }
+    }
+  }
+
+  // The rows of a step of a sample. `own`: scratch memory for the gates, then four states.
+  TRAINCTL_INLINE GradientRows rows(const Buffers& buffers, std::int64_t n, std::int64_t step, float* own) const {
+    float* const work = buffers.workspace<float>();
+    const std::int64_t row = size.row(n, step), row_of_y = size.row_of_y(n, step), units = size.units;
+    float* const states = own + size.columns;
+    const auto widened_row = [&](int input, std::int64_t number, float* scratch_memory) {
+      return widened(input_or_null<T>(buffers, input) + number * units, units, scratch_memory);
+    };
+    const float *dy = work + zeros, *before = work + zeros;
+    if (in.dy >= 0 && row_of_y >= 0) dy = widened_row(in.dy, row_of_y, states);
+    if (step > 0) before = widened_row(in.memories, size.row(n, step - 1), states + units);
+    if (step == 0 && in.c >= 0) before = widened_row(in.c, n, states + units);
+    return {.dy = dy,
+            .gates = widened(input_or_null<T>(buffers, in.gates) + row * size.columns, size.columns, own),
+            .memory = widened_row(in.memories, row, states + 2 * units),
+            .memory_before = before,
+            .before = widened_row(in.states, row, states + 3 * units),
+            .dh = work + dh + n * product.c_stride(),
+            .dcarry = work + dcarry + n * units,
+            .dproduct = work + dproducts + n * size.columns,
+            .dx = own};
+  }
+
+  // Writes the gradients with respect to the states of samples [first, last) before the first step.
+  void finish(const Buffers& buffers, std::int64_t first, std::int64_t last) const {
+    const float* const work = buffers.workspace<float>();
+    T* const to_h = buffers.out<T>(Cell::splits ? 2 : 1);
+    for (std::int64_t n = first; n < last; ++n) {
+      for (std::int64_t u = 0; u < size.units; ++u) {
+        const float h = work[dh + n * product.c_stride() + u], c = work[dcarry + n * size.units + u];
+        to_h[n * size.units + u] = store<T>(Cell::carries_h ? h + c : h);
+      }
+    }
+    if (in.c < 0) return;
+    const std::int64_t states = first * size.units;
+    store_row(work + dcarry + states, (last - first) * size.units, buffers.out<T>(Cell::splits ? 3 : 2) + states);
+  }
+
   void take_samples(const Buffers& buffers, std::int64_t first, std::int64_t last) const {
     float* const work = buffers.workspace<float>();
-    const std::int64_t stride = product.c_stride(), units = size.units, columns = size.columns, count = last - first;
-    const std::uint8_t* mask = mask_of(size, buffers);
-    std::fill_n(work + dh + first * stride, count * stride, 0.0f);
-    std::fill_n(work + dcarry + first * units, count * units, 0.0f);
+    const std::int64_t columns = size.columns;
+    const auto* mask = input_or_null<std::uint8_t>(buffers, in.mask);
+    begin(buffers, first, last);
     for (std::int64_t step = size.steps - 1; step >= 0; --step) {
       simd([&, this]() TRAINCTL_INLINE {
-        // Samples share the scratch memory of the first one, which holds the gates, then four states.
+        // Samples share the scratch memory of the first one.
         float* const own = work + scratch + first * scratch_row;
-        float* const states = own + columns;
         for (std::int64_t n = first; n < last; ++n) {
-          const std::int64_t row = size.row(n, step), row_of_y = size.row_of_y(n, step);
-          const float *dy = work + zeros, *before = work + zeros;
-          if (row_of_y >= 0) dy = widened(buffers.in<T>(0) + row_of_y * units, units, states);
-          if (step > 0) before = widened(buffers.in<T>(2) + size.row(n, step - 1) * units, units, states + units);
-          GradientRows s{.dy = dy,
-                         .gates = widened(buffers.in<T>(1) + row * columns, columns, own),
-                         .memory = widened(buffers.in<T>(2) + row * units, units, states + 2 * units),
-                         .memory_before = before,
-                         .before = widened(buffers.in<T>(3) + row * units, units, states + 3 * units),
-                         .dh = work + dh + n * stride,
-                         .dcarry = work + dcarry + n * units,
-                         .dproduct = work + dproducts + n * columns,
-                         .dx = own};
+          const std::int64_t row = size.row(n, step);
+          GradientRows s = rows(buffers, n, step, own);
           T* const dx = buffers.out<T>(0) + row * columns;
           if constexpr (direct) s.dx = dx;
           if (mask != nullptr && mask[row] == 0) {
-            pass_back(s, units, columns, work + passed + n * units);
+            pass_back(s, size.units, columns, work + passed + n * size.units);
           } else {
-            take_step_back<Cell, T>(s, units);
+            take_step_back<Cell, T>(s, size.units);
           }
           if constexpr (!direct) store_row(s.dx, columns, dx);
           if constexpr (Cell::splits) store_row(s.dproduct, columns, buffers.out<T>(1) + row * columns);
         }
       });
-      if (step == 0) continue;
-      product.run(work + dproducts + first * columns, count, work + packed,
-                  work + product_scratch + first * product.scratch_values(), work + dh + first * stride);
-      for (std::int64_t n = first; mask != nullptr && n < last; ++n) {
-        if (mask[size.row(n, step)] == 0) std::copy_n(work + passed + n * units, units, work + dh + n * stride);
-      }
+      if (step > 0 || size.a.begins) multiply(work, mask, step, first, last);
     }
+    if (size.a.begins) finish(buffers, first, last);
   }
 };
 
@@ -297,9 +406,11 @@ Lowering lower_recurrent(const LowerContext& context) {
 }
 
 Lowering lower_recurrent_grad(const LowerContext& context) {
-  const RecurrentAttributes& a = context.op.as<RecurrentGrad>().a;
-  const Sizes sizes(context.input(1).shape, context.input(4).shape, a);
-  return with_type(context.input(1).dtype, [&](auto type) {
+  const auto& def = context.op.as<RecurrentGrad>();
+  const RecurrentAttributes& a = def.a;
+  const RecurrentGradInputs in(a, def.has_dy);
+  const Sizes sizes(gates_of(context).shape, context.input(static_cast<std::size_t>(in.kernel)).shape, a);
+  return with_type(gates_of(context).dtype, [&](auto type) {
     return with_cell(a.cell,
                      [&](auto cell) { return lower_scan<Backward<decltype(cell), decltype(type)>>(context, sizes); });
   });
