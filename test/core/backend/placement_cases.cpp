@@ -12,7 +12,7 @@
 #include "core/graph/ops/elementwise/noise.h"
 #include "core/graph/ops/elementwise/prelu.h"
 #include "core/graph/ops/embedding.h"
-#include "core/graph/ops/images/conv2d.h"
+#include "core/graph/ops/images/convolution.h"
 #include "core/graph/ops/images/padding.h"
 #include "core/graph/ops/images/upsample2d.h"
 #include "core/graph/ops/losses/linear_cross_entropy.h"

@@ -1,6 +1,6 @@
 // The placement cases of ops on images, and of normalizations.
 #include "core/graph/ops/elementwise/combine.h"
-#include "core/graph/ops/images/conv2d.h"
+#include "core/graph/ops/images/convolution.h"
 #include "core/graph/ops/images/global_max_pool2d.h"
 #include "core/graph/ops/images/padding.h"
 #include "core/graph/ops/images/upsample2d.h"

@@ -1,7 +1,7 @@
 // Tests shapes, parameters and errors of depthwise, separable, transposed and one-dimensional convolutions, pooling
 // over sequences, enlarging and cropping, with values computed by hand or by Keras' formulas.
 #include "core/base/format.h"
-#include "core/graph/ops/images/conv2d.h"
+#include "core/graph/ops/images/convolution.h"
 #include "core/graph/ops/images/padding.h"
 #include "test/catch.h"
 #include "test/core/layers/build.h"

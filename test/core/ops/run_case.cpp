@@ -5,7 +5,7 @@
 
 #include "core/graph/differentiator.h"
 #include "core/graph/ops/elementwise/activations.h"
-#include "core/graph/ops/images/conv2d.h"
+#include "core/graph/ops/images/convolution.h"
 #include "core/graph/passes/fuse.h"
 
 namespace trainctl::test {

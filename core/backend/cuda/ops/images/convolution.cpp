@@ -3,7 +3,7 @@
 //
 // Candidates are recorded as "engine 62:2=4,13=0", "fused 41:24=7", or by the names of products (dense.h) and of
 // kernels for few channels (few_channels.h).
-#include "core/backend/cuda/ops/images/conv2d.h"
+#include "core/backend/cuda/ops/images/convolution.h"
 
 #include <algorithm>
 #include <array>
@@ -18,7 +18,7 @@
 #include "core/backend/cuda/ops/dense.h"
 #include "core/backend/cuda/ops/images/few_channels.h"
 #include "core/base/format.h"
-#include "core/graph/ops/images/conv2d.h"
+#include "core/graph/ops/images/convolution.h"
 
 namespace trainctl::cuda {
 namespace {
