@@ -281,6 +281,43 @@ void add_sequence_convolutions(std::vector<OpCase>& cases) {
   }
 }
 
+// A convolution over volumes whose padding is resolved for its input, as layers do it.
+struct VolumeConvolution {
+  std::string name;
+  Size3d size{3, 3, 3};
+  Padding3d padding = PaddingMode::same;
+  Size3d strides{1, 1, 1}, dilation{1, 1, 1};
+  std::int64_t groups = 1;
+  bool bias = true;
+  ActivationKind function = ActivationKind::none;
+
+  OpCase make() const {
+    return {name, bias ? "xpp" : "xp", [how = *this](Graph& graph, const Ids& ids) {
+              const Shape& x = graph.tensor(ids[0]).type.shape;
+              Window3d window{how.size, how.strides, how.dilation, {}, {}};
+              require(!resolve_padding(window, how.padding, {x[1], x[2], x[3]}, "kernel"), how.name);
+              const TensorId y = append(graph, std::make_shared<Conv3d>(window, how.groups), ids, "conv");
+              return Ids{append(graph, how.function, y)};
+            }};
+  }
+};
+
+void add_volume_convolutions(std::vector<OpCase>& cases) {
+  constexpr auto valid = PaddingMode::valid;
+  for (const VolumeConvolution& convolution : {
+           VolumeConvolution{.name = "conv3d"},
+           VolumeConvolution{.name = "conv3d_scan", .padding = valid, .function = ActivationKind::relu},
+           VolumeConvolution{.name = "conv3d_tubelets", .size = {2, 4, 4}, .padding = valid, .strides = {2, 4, 4}},
+           VolumeConvolution{.name = "conv3d_strides_same", .size = {3, 2, 4}, .strides = {2, 3, 2}},
+           VolumeConvolution{.name = "conv3d_dilation", .size = {3, 2, 3}, .dilation = {2, 1, 3}, .bias = false},
+           VolumeConvolution{.name = "conv3d_groups", .size = {2, 3, 3}, .groups = 3, .function = ActivationKind::tanh},
+           VolumeConvolution{.name = "conv3d_padding", .padding = Size3d{1, 0, 2}},
+           VolumeConvolution{.name = "conv3d_1", .size = {1, 1, 1}},
+       }) {
+    cases.push_back(convolution.make());
+  }
+}
+
 // A transposed convolution to images of `size`, which a convolution with the window maps back to the size of its input.
 OpCase transposed_convolution(const std::string& name, const Window& window, Size2d size, bool bias = true,
                               ActivationKind function = ActivationKind::none) {
@@ -294,6 +331,18 @@ OpCase transposed_convolution(const std::string& name, const Window& window, Siz
           }};
 }
 
+// A transposed convolution to volumes of `size`.
+OpCase transposed_volumes(const std::string& name, const Window3d& window, Size3d size, bool bias) {
+  return {name, bias ? "xpp" : "xp", [=](Graph& graph, const Ids& ids) {
+            const std::int64_t samples = graph.tensor(ids[0]).type.shape[0];
+            const Shape y{samples, size[0], size[1], size[2], graph.tensor(ids[1]).type.shape[3]};
+            TensorId result =
+                append(graph, std::make_shared<Conv3dGradInput>(window, 1, y), {ids[0], ids[1]}, "transposed");
+            if (bias) result = append(graph, std::make_shared<AddBias>(), {result, ids[2]}, "bias");
+            return Ids{result};
+          }};
+}
+
 void add_transposed_convolutions(std::vector<OpCase>& cases) {
   const auto tanh = ActivationKind::tanh;
   const Window same{{3, 3}, {2, 2}, {1, 1}, {0, 0}, {1, 1}}, even{{4, 4}, {2, 2}, {1, 1}, {1, 1}, {1, 1}};
@@ -303,6 +352,10 @@ void add_transposed_convolutions(std::vector<OpCase>& cases) {
   cases.push_back(
       transposed_convolution("conv2d_transpose_dilation", {{3, 2}, {1, 1}, {2, 3}, {2, 1}, {2, 2}}, {5, 4}, false));
   cases.push_back(transposed_convolution("conv2d_transpose_tanh", even, {6, 6}, true, tanh));
+  const Window3d volume{{3, 3, 2}, {2, 2, 1}, {1, 1, 1}, {0, 0, 0}, {1, 1, 1}};
+  cases.push_back(transposed_volumes("conv3d_transpose_same", volume, {4, 6, 4}, true));
+  const Window3d gaps{{2, 1, 3}, {3, 2, 2}, {1, 1, 1}, {}, {}};
+  cases.push_back(transposed_volumes("conv3d_transpose_gaps", gaps, {6, 6, 5}, false));
 }
 
 void add_pooling(std::vector<OpCase>& cases) {
@@ -509,6 +562,7 @@ const std::vector<OpCase>& op_cases() {
     add_dense(list);
     add_convolutions(list);
     add_sequence_convolutions(list);
+    add_volume_convolutions(list);
     add_transposed_convolutions(list);
     add_pooling(list);
     add_normalisation(list);
