@@ -123,7 +123,8 @@ VOLUMES = branches(
     global_average=[conv_volumes(), "global_average_pooling3d"],
     cropped=[{"cropping3d": {"cropping": [[1, 0], [0, 3], [2, 1]]}}],
     padded=[conv_volumes(), {"zero_padding3d": {"padding": [[1, 0], [0, 3], [2, 1]]}}, conv_volumes()],
-    chain=[conv_volumes(), {"batch_normalization": {"momentum": 0.5, **RANDOM}}, {"activation": "relu"}, conv_volumes(),
+    chain=[conv_volumes(), {"batch_normalization": {"momentum": 0.5, **RANDOM}}, {"activation": {"activation": "relu"}},
+           conv_volumes(),
            {"layer_normalization": {}}, {"spatial_dropout": {"rate": 0.5}}, conv_volumes(kernel_size=1)],
     block=[{"residual": {"layers": [conv_volumes(padding="same"), {"group_normalization": {"groups": 2}}],
                          "activation": "relu"}}])
