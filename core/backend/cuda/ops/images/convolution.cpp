@@ -76,7 +76,7 @@ ConvolutionShapeOf<axes> shape_of(const LowerContext& context, const ConvGradWei
 
 template <std::size_t axes>
 OpGraphs graphs_of(const LowerContext& context, const Conv<axes>& def) {
-  const ConvolutionShape shape = shape_of(context, def);
+  const ConvolutionShapeOf<axes> shape = shape_of(context, def);
   const bool bias = context.op.inputs.size() > 2;
   OpGraphs graphs;
   graphs.plain = context.plans.graph([shape] { return convolution_graph(Convolving::forward, shape, shape.dtype); });
