@@ -9,7 +9,7 @@
 
 #include "core/graph/ops/collectives.h"
 #include "core/graph/ops/elementwise/activations.h"
-#include "core/graph/ops/images/conv2d.h"
+#include "core/graph/ops/images/convolution.h"
 #include "core/graph/ops/optimizers/optimizers.h"
 #include "core/graph/ops/reshaping/shaping.h"
 
@@ -49,10 +49,7 @@ class Lowerer {
       lower_without_kernel(std::move(op));
       return;
     }
-    if (const auto* gradient = op.get_if<Conv2dGradInput>();
-        gradient != nullptr && gradient->accumulate && !kernels_.adds_gradients()) {
-      return lower_apart(*gradient, op);
-    }
+    if (!kernels_.adds_gradients() && (lower_apart<Conv2dGradInput>(op) || lower_apart<Conv3dGradInput>(op))) return;
     if (kernels_.updates_copies()) add_copies(op);
     std::vector<Layout> present;
     for (TensorId id : op.inputs) present.push_back(layout(id));
@@ -78,18 +75,23 @@ class Lowerer {
     append(segment_, std::move(op), std::move(lowering));
   }
 
-  // Lowers an input gradient that adds to an earlier gradient as two ops: the gradient, and the addition.
-  void lower_apart(const Conv2dGradInput& gradient, const Op& op) {
+  // Lowers an input gradient that adds to an earlier gradient as two ops: the gradient, and the addition. Returns false
+  // for other ops.
+  template <class Gradient>
+  bool lower_apart(const Op& op) {
+    const auto* gradient = op.get_if<Gradient>();
+    if (gradient == nullptr || !gradient->accumulate) return false;
     Tensor summand = program_.tensor(op.outputs[0]);
     summand.name += "/part";
     const Layout logical = logical_layout(summand.type);
     const TensorId gradient_id = add(std::move(summand), logical);
-    lower_op({std::make_shared<Conv2dGradInput>(gradient.window, gradient.groups, gradient.input),
+    lower_op({std::make_shared<Gradient>(gradient->window, gradient->groups, gradient->input),
               {op.inputs[0], op.inputs[1]},
               {gradient_id},
               op.name,
               op.location});
     lower_op({std::make_shared<Add>(), {op.inputs[2], gradient_id}, op.outputs, op.name, op.location});
+    return true;
   }
 
   // Adds the compute copies of the parameters to the outputs of the optimizer's op, which runs after all ops that read

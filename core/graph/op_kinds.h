@@ -13,6 +13,8 @@
   X(matmul) \
   X(conv2d) \
   X(conv2d_grad_input) \
+  X(conv3d) \
+  X(conv3d_grad_input) \
   X(pool2d) \
   X(global_average_pool2d) \
   X(global_max_pool2d) \
@@ -57,6 +59,7 @@
 #define TRAINCTL_TRAINING_OPS(X) \
   X(dense_grad_weights) \
   X(conv2d_grad_weights) \
+  X(conv3d_grad_weights) \
   X(pool2d_grad) \
   X(global_average_pool2d_grad) \
   X(global_max_pool2d_grad) \

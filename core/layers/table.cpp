@@ -3,7 +3,7 @@
 
 #include "core/layers/attention/multi_head_attention.h"
 #include "core/layers/blocks.h"
-#include "core/layers/convolutional/conv2d.h"
+#include "core/layers/convolutional/convolution.h"
 #include "core/layers/dense.h"
 #include "core/layers/merging/merging.h"
 #include "core/layers/normalization/batch_normalization.h"
@@ -41,15 +41,21 @@ const ChoiceTable& layer_choices() {
                                      transformer_encoder(),
                                      transformer_decoder(),
                                      Conv2dOptions::keys(),
+                                     Conv3dOptions::keys(),
                                      depthwise_conv2d(),
                                      separable_conv2d(),
                                      conv2d_transpose(),
+                                     conv3d_transpose(),
                                      conv1d(),
                                      conv1d_transpose(),
                                      MaxPooling2dOptions::keys(),
                                      AveragePooling2dOptions::keys(),
                                      GlobalMaxPooling2dOptions::keys(),
                                      GlobalAveragePooling2dOptions::keys(),
+                                     max_pooling3d(),
+                                     average_pooling3d(),
+                                     global_max_pooling3d(),
+                                     global_average_pooling3d(),
                                      max_pooling1d(),
                                      average_pooling1d(),
                                      global_max_pooling1d(),
@@ -65,6 +71,9 @@ const ChoiceTable& layer_choices() {
                                      zero_padding2d(),
                                      cropping2d(),
                                      upsampling2d(),
+                                     zero_padding3d(),
+                                     cropping3d(),
+                                     upsampling3d(),
                                      zero_padding1d(),
                                      cropping1d(),
                                      upsampling1d(),

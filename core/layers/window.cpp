@@ -1,4 +1,4 @@
-// Computes a window's padding (same, valid or pixels) for the size of an image.
+// Computes a window's padding (same, valid or pixels) for the size of an image or a volume.
 #include "core/layers/window.h"
 
 #include <algorithm>
@@ -7,15 +7,18 @@
 #include "core/base/format.h"
 
 namespace trainctl {
-std::optional<std::string> resolve_padding(Window& window, const Padding& padding, const Size2d& input,
+
+template <std::size_t axes>
+std::optional<std::string> resolve_padding(WindowOf<axes>& window, const std::type_identity_t<PaddingOf<axes>>& padding,
+                                           const std::type_identity_t<std::array<std::int64_t, axes>>& input,
                                            const std::string& what) {
-  for (std::size_t axis = 0; axis < 2; ++axis) {
+  for (std::size_t axis = 0; axis < axes; ++axis) {
     const std::int64_t span = checked_add(checked_multiply(window.dilation[axis], window.size[axis] - 1), 1);
     if (input[axis] > max_pixels || window.strides[axis] > max_pixels) {
       return format("{} {} is more than {} pixels", input[axis] > max_pixels ? "input" : "stride",
                     std::max(input[axis], window.strides[axis]), max_pixels);
     }
-    if (const auto* pixels = std::get_if<Size2d>(&padding)) {
+    if (const auto* pixels = std::get_if<std::array<std::int64_t, axes>>(&padding)) {
       window.padding_before[axis] = window.padding_after[axis] = (*pixels)[axis];
     } else if (std::get<PaddingMode>(padding) == PaddingMode::same) {
       const std::int64_t output = divide_up(input[axis], window.strides[axis]);
@@ -39,5 +42,8 @@ std::optional<std::string> resolve_padding(Window& window, const Padding& paddin
   }
   return {};
 }
+
+template std::optional<std::string> resolve_padding<2>(Window&, const Padding&, const Size2d&, const std::string&);
+template std::optional<std::string> resolve_padding<3>(Window3d&, const Padding3d&, const Size3d&, const std::string&);
 
 }  // namespace trainctl

@@ -19,7 +19,7 @@ std::string folded(std::string_view name) {
 }
 
 // Words of PyTorch, Keras and everyday use, folded, and the corresponding names of this program.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 43> foreign_words{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 47> foreign_words{{
     {"gpu", "cuda"},
     {"linear", "dense"},
     {"fc", "dense"},
@@ -27,21 +27,27 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 43> foreign_
     {"batchnorm", "batch_normalization"},
     {"batchnorm1d", "batch_normalization"},
     {"batchnorm2d", "batch_normalization"},
+    {"batchnorm3d", "batch_normalization"},
     {"syncbatchnorm", "batch_normalization"},
     {"layernorm", "layer_normalization"},
     {"groupnorm", "group_normalization"},
     {"maxpool2d", "max_pooling2d"},
     {"maxpool1d", "max_pooling1d"},
+    {"maxpool3d", "max_pooling3d"},
     {"avgpool2d", "average_pooling2d"},
     {"avgpool1d", "average_pooling1d"},
+    {"avgpool3d", "average_pooling3d"},
     {"globalaveragepool", "global_average_pooling2d"},
     {"globalavgpool2d", "global_average_pooling2d"},
     {"adaptiveavgpool2d", "global_average_pooling2d"},
+    {"adaptiveavgpool3d", "global_average_pooling3d"},
     {"adaptivemaxpool2d", "global_max_pooling2d"},
     {"convtranspose1d", "conv1d_transpose"},
     {"convtranspose2d", "conv2d_transpose"},
+    {"convtranspose3d", "conv3d_transpose"},
     {"upsample", "upsampling2d"},
     {"dropout2d", "spatial_dropout"},
+    {"dropout3d", "spatial_dropout"},
     {"concat", "concatenate"},
     {"cat", "concatenate"},
     {"transpose", "permute"},

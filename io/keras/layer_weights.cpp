@@ -7,7 +7,7 @@
 #include "core/base/format.h"
 #include "core/exec/interfaces/snapshot.h"
 #include "core/graph/graph.h"
-#include "core/graph/ops/images/conv2d.h"
+#include "core/graph/ops/images/convolution.h"
 
 namespace trainctl {
 namespace {

@@ -251,7 +251,7 @@ void pooling(LayerReader&, Translation& result) {
   std::erase_if(options.entries, [](const Node::Entry& entry) { return entry.key == "strides"; });
 }
 
-// With `keepdims` the output keeps one position (1D) or one pixel (2D), by a reshape.
+// With `keepdims` the output keeps one position (1D) or one pixel (2D, 3D), by a reshape.
 template <int positions>
 void global_pooling(LayerReader& reader, Translation& result) {
   if (reader.take("keepdims") != true) return;
@@ -340,8 +340,10 @@ constexpr Row rows[] = {
     {"Dense", "dense", "units" LINEAR},
     {"Conv1D", "conv1d", "filters kernel_size strides padding dilation_rate groups" LINEAR},
     {"Conv2D", "conv2d", "filters kernel_size strides padding dilation_rate groups" LINEAR},
+    {"Conv3D", "conv3d", "filters kernel_size strides padding dilation_rate groups" LINEAR},
     {"Conv1DTranspose", "conv1d_transpose", "filters kernel_size strides padding dilation_rate" LINEAR},
     {"Conv2DTranspose", "conv2d_transpose", "filters kernel_size strides padding dilation_rate" LINEAR},
+    {"Conv3DTranspose", "conv3d_transpose", "filters kernel_size strides padding dilation_rate" LINEAR},
     {"DepthwiseConv2D", "depthwise_conv2d", DEPTHWISE},
     {"SeparableConv2D", "separable_conv2d", "filters pointwise_initializer pointwise_regularizer " DEPTHWISE},
     {"Embedding", "embedding", "input_dim output_dim embeddings_initializer embeddings_regularizer mask_zero"},
@@ -371,19 +373,27 @@ constexpr Row rows[] = {
     {"AveragePooling1D", "average_pooling1d", "pool_size strides padding", pooling},
     {"MaxPooling2D", "max_pooling2d", "pool_size strides padding", pooling},
     {"AveragePooling2D", "average_pooling2d", "pool_size strides padding", pooling},
+    {"MaxPooling3D", "max_pooling3d", "pool_size strides padding", pooling},
+    {"AveragePooling3D", "average_pooling3d", "pool_size strides padding", pooling},
     {"GlobalMaxPooling1D", "global_max_pooling1d", "", global_pooling<1>},
     {"GlobalAveragePooling1D", "global_average_pooling1d", "", global_pooling<1>},
     {"GlobalMaxPooling2D", "global_max_pooling2d", "", global_pooling<2>},
     {"GlobalAveragePooling2D", "global_average_pooling2d", "", global_pooling<2>},
+    {"GlobalMaxPooling3D", "global_max_pooling3d", "", global_pooling<3>},
+    {"GlobalAveragePooling3D", "global_average_pooling3d", "", global_pooling<3>},
     {"UpSampling1D", "upsampling1d", "size"},
     {"Cropping1D", "cropping1d", "cropping"},
     {"ZeroPadding1D", "zero_padding1d", "padding"},
     {"UpSampling2D", "upsampling2d", "size interpolation"},
     {"Cropping2D", "cropping2d", "cropping"},
     {"ZeroPadding2D", "zero_padding2d", "padding"},
+    {"UpSampling3D", "upsampling3d", "size"},
+    {"Cropping3D", "cropping3d", "cropping"},
+    {"ZeroPadding3D", "zero_padding3d", "padding"},
     {"Dropout", "dropout", "rate", dropout},
     {"SpatialDropout1D", "spatial_dropout", "rate"},
     {"SpatialDropout2D", "spatial_dropout", "rate"},
+    {"SpatialDropout3D", "spatial_dropout", "rate"},
     {"GaussianNoise", "gaussian_noise", "stddev"},
     {"LayerScale", "layer_scale", "", layer_scale},
     {"StochasticDepth", "dropout", "", stochastic_depth},

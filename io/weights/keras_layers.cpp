@@ -108,6 +108,13 @@ constexpr std::string_view weightless[] = {
     "ZeroPadding1D",
     "Cropping1D",
     "UpSampling1D",
+    "MaxPooling3D",
+    "AveragePooling3D",
+    "GlobalMaxPooling3D",
+    "GlobalAveragePooling3D",
+    "ZeroPadding3D",
+    "Cropping3D",
+    "UpSampling3D",
 };
 
 using Variables = std::vector<LayerVariable>;

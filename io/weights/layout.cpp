@@ -10,14 +10,14 @@
 namespace trainctl {
 namespace {
 
-// Returns the shape of the image that was flattened to x [N, features]; empty if x is not a flattened image.
+// Returns the shape of the image or volume that was flattened to x [N, features]; empty if x is neither.
 Shape flattened_image(const Graph& graph, const std::map<TensorId, const Op*>& producers, TensorId x) {
   while (graph.tensor(x).type.shape.rank() == 2) {
     const auto found = producers.find(x);
     if (found == producers.end() || found->second->inputs.empty()) return {};
     const Op& op = *found->second;
     const Shape &before = graph.tensor(op.inputs[0]).type.shape, &after = graph.tensor(x).type.shape;
-    if (op.def->trait() == OpTrait::alias && before.rank() == 4) return before.without_front();
+    if (op.def->trait() == OpTrait::alias && before.rank() >= 4) return before.without_front();
     if (before != after || op.get_if<Dense>() != nullptr) return {};
     x = op.inputs[0];
   }
@@ -41,7 +41,7 @@ Axes axes_of(const WantedTensor& tensor) {
   if (is_kernel(tensor)) axes.outputs = shape.back();
   if (tensor.image.rank() > 0) {
     axes.inputs = tensor.image.back();
-    axes.positions = tensor.image[0] * tensor.image[1];
+    axes.positions = tensor.image.rows();
   } else if (is_kernel(tensor)) {
     axes.inputs = shape[shape.rank() - 2];
     axes.positions = shape.count() / std::max<std::int64_t>(1, axes.outputs * axes.inputs);
@@ -145,11 +145,13 @@ bool fits(const WantedTensor& tensor, Shape stored, WeightsLayout layout, const 
   // Modules have slopes [channels], class tokens [1, 1, channels], positions [1, positions, channels] and factors of
   // channels [channels] or [channels, 1, 1].
   if (!is_kernel(tensor)) return long_dimensions(stored) == long_dimensions(expected);
-  if (expected.rank() != 2 || stored.rank() != 4) return false;
+  if (expected.rank() != 2 || stored.rank() < 4) return false;
   // The file may have a convolution with a window of the whole image instead of a dense layer.
   const Shape& image = tensor.image;
   if (image.rank() == 0) return stored == Shape{expected[0], expected[1], 1, 1};
-  return stored == Shape{expected[0], image[2], image[0], image[1]};
+  std::vector<std::int64_t> window{expected[0], image.back()};
+  window.insert(window.end(), image.sizes().begin(), image.sizes().end() - 1);
+  return stored == Shape(std::move(window));
 }
 
 void to_logical(const WantedTensor& tensor, WeightsLayout layout, const float* stored, float* to) {

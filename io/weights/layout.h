@@ -16,8 +16,9 @@ enum class WeightsLayout { trainctl, pytorch, keras };
 struct WantedTensor {
   std::string name;  // "conv1/kernel"
   Shape shape;       // in logical layout
-  // The shape of the image (height, width, channels) if the first dimension counts the values of a flattened image;
-  // otherwise empty. It is needed since PyTorch flattens images with the channels first.
+  // The shape of the image (height, width, channels), or of the volume with its depth first, if the first dimension
+  // counts the values of a flattened image or volume; otherwise empty. It is needed since PyTorch flattens with the
+  // channels first.
   Shape image = {};
   // Number of gates if it is a tensor of a recurrent layer: 4 for lstm, 3 for gru. The first two gates of gru are in
   // another order in PyTorch.

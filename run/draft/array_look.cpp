@@ -98,15 +98,16 @@ TargetValues values_of(const Array& y) {
 }
 
 // Whether the targets [n, P...] have a value for each position of the samples: each step of [n, steps, ...] or token of
-// [n, tokens], each pixel of [n, height, width, ...].
+// [n, tokens], each pixel of [n, height, width, ...] or [n, depth, height, width, ...].
 bool has_positions(const Array& x, bool tokens, const Array& y) {
   const std::size_t sample = static_cast<std::size_t>(x.shape.rank()) - 1;
   std::vector<std::int64_t> positions(y.shape.sizes().begin() + 1, y.shape.sizes().end());
   if (positions.size() > 1 && positions.back() == 1) positions.pop_back();
   const std::vector<std::int64_t> sizes(x.shape.sizes().begin() + 1, x.shape.sizes().end());
   if (tokens) return positions == sizes;
-  const bool sequence = sample == 2 && positions.size() == 1, image = sample == 3 && positions.size() == 2;
-  return (sequence || image) && std::equal(positions.begin(), positions.end(), sizes.begin());
+  // Sequences (steps, values), images and volumes with channels.
+  const bool has_one_each = sample >= 2 && sample <= 4 && positions.size() == sample - 1;
+  return has_one_each && std::equal(positions.begin(), positions.end(), sizes.begin());
 }
 
 [[noreturn]] void refuse_classes(const Array& y) {

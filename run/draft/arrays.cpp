@@ -81,15 +81,16 @@ Body body_for_tokens(std::int64_t vocabulary, bool by_position) {
           "an embedding and an LSTM"};
 }
 
-// The layers for samples of this shape with a class for each position: for each step of a sequence or pixel of an
-// image.
+// The layers for samples of this shape with a class for each position: for each step of a sequence, or pixel of an
+// image or a volume.
 Body body_by_position(const Shape& sample) {
   if (sample.rank() == 2) return {"    - lstm: {units: 64, return_sequences: true}\n    - dropout: 0.2\n", "an LSTM"};
-  return {
-      "    - conv2d: {filters: 32, kernel_size: 3, padding: same, activation: relu}\n"
-      "    - conv2d: {filters: 64, kernel_size: 3, padding: same, activation: relu}\n"
-      "    - conv2d: {filters: 64, kernel_size: 3, padding: same, activation: relu}\n",
-      "three convolutions"};
+  std::string layers;
+  for (const int filters : {32, 64, 64}) {
+    layers += format("    - conv{}d: {{filters: {}, kernel_size: 3, padding: same, activation: relu}}\n",
+                     sample.rank() - 1, filters);
+  }
+  return {layers, "three convolutions"};
 }
 
 Body body_for(const Shape& sample) {
@@ -102,6 +103,17 @@ Body body_for(const Shape& sample) {
                    "    - dropout: 0.3\n",
                    pools ? "    - max_pooling2d: {pool_size: 2}\n" : ""),
             "two convolutions"};
+  }
+  if (sample.rank() == 4) {
+    const bool pools = std::min({sample[0], sample[1], sample[2]}) >= 4;
+    return {format("    - batch_normalization           # scales all values alike\n"
+                   "    - conv3d: {{filters: 32, kernel_size: 3, padding: same, activation: relu}}\n{}"
+                   "    - conv3d: {{filters: 64, kernel_size: 3, padding: same, activation: relu}}\n"
+                   "    - global_average_pooling3d\n"
+                   "    - dense: {{units: 64, activation: relu}}\n"
+                   "    - dropout: 0.3\n",
+                   pools ? "    - max_pooling3d: {pool_size: 2}\n" : ""),
+            "two convolutions over volumes"};
   }
   if (sample.rank() == 2) return {"    - lstm: 64\n    - dropout: 0.2\n", "an LSTM"};
   const std::string flat = sample.rank() == 1 ? "" : "    - flatten\n";

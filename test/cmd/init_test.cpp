@@ -284,6 +284,8 @@ TEST_CASE("every config that init writes for arrays passes check and trains, wha
       {"series", f4, "(60, 9, 2)", numbers(n * 18), i8, "(60, 9)", whole(n * 9, 4), {"return_sequences: true"}},
       {"masks", f4, "(60, 8, 6, 3)", numbers(n * 144), i8, "(60, 8, 6)", whole(n * 48, 3), {"conv2d", "units: 3"}},
       {"masks1", f4, "(60, 8, 6, 3)", numbers(n * 144), i8, "(60, 8, 6, 1)", whole(n * 48, 3), {"units: 3"}},
+      {"scans", f4, "(60, 5, 4, 6, 2)", numbers(n * 240), i8, "(60,)", whole(n, 3), {"max_pooling3d", "units: 3"}},
+      {"voxels", f4, "(60, 3, 4, 2, 2)", numbers(n * 48), i8, "(60, 3, 4, 2)", whole(n * 24, 3), {"conv3d"}},
       {"tokens", i8, "(60, 12)", whole(n * 12, 50), i8, "(60,)", whole(n, 2), {"embedding: {input_dim: 50", "lstm"}},
       {"tags", i8, "(60, 12)", whole(n * 12, 50), i8, "(60, 12)", whole(n * 12, 5), {"embedding", "units: 5"}},
   };

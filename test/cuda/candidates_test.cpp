@@ -8,7 +8,7 @@
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "core/graph/ops/dense.h"
-#include "core/graph/ops/images/conv2d.h"
+#include "core/graph/ops/images/convolution.h"
 #include "core/program/program.h"
 #include "test/catch.h"
 #include "test/core/backend/run_op.h"

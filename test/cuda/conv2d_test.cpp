@@ -3,7 +3,7 @@
 #include <sstream>
 
 #include "core/graph/ops/elementwise/activations.h"
-#include "core/graph/ops/images/conv2d.h"
+#include "core/graph/ops/images/convolution.h"
 #include "test/catch.h"
 #include "test/core/backend/convolution_cases.h"
 

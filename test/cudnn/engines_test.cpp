@@ -74,6 +74,51 @@ TEST_CASE("cuDNN has deterministic engines for every convolution") {
   }
 }
 
+TEST_CASE("cuDNN has deterministic engines for convolutions over volumes") {
+  if (too_old()) return;
+  const Descriptor gpu = test::described_h100();
+  const GraphTarget target{nullptr, &gpu};
+  struct VolumeCase {
+    const char* what;
+    Shape x;
+    std::int64_t out, groups;
+    Window3d window;
+  };
+  const Window3d valid{{3, 3, 3}, {1, 1, 1}, {1, 1, 1}, {}, {}};
+  const Window3d same{{3, 3, 3}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}};
+  const Window3d one_sided{{3, 3, 3}, {2, 2, 2}, {1, 1, 1}, {}, {1, 1, 1}};
+  const VolumeCase volumes[] = {
+      {"a scan's first", {2, 64, 128, 128, 1}, 64, 1, valid},
+      {"a film's first", {4, 16, 112, 112, 3}, 64, 1, same},
+      {"many channels", {2, 16, 30, 30, 128}, 256, 1, valid},
+      {"stride 2, padding on one side (as in same)", {2, 16, 28, 28, 64}, 64, 1, one_sided},
+      {"tubelets", {32, 28, 28, 28, 1}, 128, 1, {{8, 8, 8}, {8, 8, 8}, {1, 1, 1}, {}, {}}},
+      {"odd channels, oblong", {2, 5, 7, 9, 13}, 10, 1, {{2, 3, 1}, {1, 2, 1}, {1, 1, 1}, {0, 1, 0}, {1, 1, 0}}},
+      {"1x1x1", {2, 8, 14, 14, 64}, 128, 1, Window3d{}},
+      {"groups", {2, 4, 6, 6, 12}, 8, 4, same},
+      {"dilation", {1, 9, 11, 9, 8}, 16, 1, {{3, 3, 3}, {1, 1, 1}, {2, 1, 3}, {2, 1, 3}, {2, 1, 3}}},
+  };
+  for (const VolumeCase& c : volumes) {
+    Shape y = c.x.with_back(c.out);
+    for (int axis = 0; axis < 3; ++axis) y[axis + 1] = c.window.output(axis, c.x[axis + 1]);
+    for (DType dtype : dtypes) {
+      const ConvolutionShapeOf<3> shape{c.window, c.groups, c.x, y, dtype};
+      for (auto direction : {Convolving::forward, Convolving::input_gradient, Convolving::weight_gradient}) {
+        CAPTURE(c.what, name_of(dtype), static_cast<int>(direction));
+        Graph graph = convolution_graph(direction, shape, dtype);
+        REQUIRE(graph.finalize(target));
+        const EngineRules rules{.deterministic = true, .tensor_cores = dtype != DType::float32};
+        const auto engines = list_engines(graph, target, rules);
+        CHECK(!engines.empty());
+        for (const std::string& engine : engines) {
+          CAPTURE(engine);
+          CHECK(Plan::make(graph, target, engine).has_value());
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("cuDNN's engines for input gradients can add to another tensor, too") {
   if (too_old()) return;
   const Descriptor gpu = test::described_h100();

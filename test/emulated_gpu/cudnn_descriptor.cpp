@@ -31,10 +31,12 @@ void check_convolution(const Descriptor& d) {
           "compute types other than float are not emulated");
   require(d.value<cudnnConvolutionMode_t>(CUDNN_ATTR_CONVOLUTION_CONV_MODE) == CUDNN_CROSS_CORRELATION,
           "flipped kernels are not emulated");
-  require(d.value<std::int64_t>(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS) == 2, "only two dimensions are emulated");
+  const auto axes = d.value<std::int64_t>(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS);
+  require(axes == 2 || axes == 3, "only two and three dimensions are emulated");
   for (auto name : {CUDNN_ATTR_CONVOLUTION_DILATIONS, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES,
                     CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, CUDNN_ATTR_CONVOLUTION_POST_PADDINGS}) {
-    require(d.values<std::int64_t>(name).size() == 2, "there must be one value for each dimension");
+    require(static_cast<std::int64_t>(d.values<std::int64_t>(name).size()) == axes,
+            "there must be one value for each dimension");
   }
 }
 
@@ -44,7 +46,8 @@ void check_pointwise(const Descriptor& op) {
   require(x.sizes == y.sizes, "x and y must have the same dimensions");
   if (!op.has(CUDNN_ATTR_OPERATION_POINTWISE_BDESC)) return;
   const Tensor b(op.child(CUDNN_ATTR_OPERATION_POINTWISE_BDESC));
-  for (std::size_t i = 0; i < 4; ++i) require(b.sizes[i] == 1 || b.sizes[i] == y.sizes[i], "b does not fit x");
+  for (std::size_t i = 0; i < b.sizes.size(); ++i)
+    require(b.sizes[i] == 1 || b.sizes[i] == y.sizes[i], "b does not fit x");
 }
 
 const Descriptor& graph_of(const Descriptor& engine) { return engine.child(CUDNN_ATTR_ENGINE_OPERATION_GRAPH); }

@@ -99,9 +99,10 @@ void each(const Tensor& t, const Visit& visit) {
   std::int64_t index = 0;
   for (std::int64_t n = 0; n < t.sizes[0]; ++n) {
     for (std::int64_t c = 0; c < t.sizes[1]; ++c) {
-      for (std::int64_t h = 0; h < t.sizes[2]; ++h) {
-        for (std::int64_t w = 0; w < t.sizes[3]; ++w) {
-          visit(index++, n * t.strides[0] + c * t.strides[1] + h * t.strides[2] + w * t.strides[3]);
+      for (std::int64_t d = 0; d < t.sizes[2]; ++d) {
+        for (std::int64_t h = 0; h < t.sizes[3]; ++h) {
+          const std::int64_t row = n * t.strides[0] + c * t.strides[1] + d * t.strides[2] + h * t.strides[3];
+          for (std::int64_t w = 0; w < t.sizes[4]; ++w) visit(index++, row + w * t.strides[4]);
         }
       }
     }
@@ -117,31 +118,48 @@ void write(const Tensor& t, const Values& values, void* memory) {
   each(t, [&](std::int64_t i, std::int64_t at) { store(memory, t.type, at, values[static_cast<std::size_t>(i)]); });
 }
 
+// Adds the products of one element of the kernel, `weight` at (index along each axis) in `at`, with one plane of y and
+// the planes of x that it reads. `x` and `y` are the volumes of one channel of a sample.
+void convolve_plane(const Convolution& c, const std::array<std::int64_t, 3>& at, float& weight, float* x, float* y) {
+  const auto input = [&](std::size_t axis, std::int64_t output) {
+    const std::int64_t position = output * c.strides[axis] + at[axis] * c.dilation[axis] - c.before[axis];
+    return position < c.x.sizes[axis + 2] ? position : -1;
+  };
+  for (std::int64_t o = 0; o < c.y.sizes[2]; ++o) {
+    const std::int64_t slice = input(0, o);
+    if (slice < 0) continue;
+    for (std::int64_t p = 0; p < c.y.sizes[3]; ++p) {
+      const std::int64_t row = input(1, p);
+      if (row < 0) continue;
+      float* x_row = x + (slice * c.x.sizes[3] + row) * c.x.sizes[4];
+      float* y_row = y + (o * c.y.sizes[3] + p) * c.y.sizes[4];
+      for (std::int64_t q = 0; q < c.y.sizes[4]; ++q) {
+        const std::int64_t column = input(2, q);
+        if (column < 0) continue;
+        if (c.direction == Direction::forward) y_row[q] += weight * x_row[column];
+        if (c.direction == Direction::input_gradient) x_row[column] += weight * y_row[q];
+        if (c.direction == Direction::weight_gradient) weight += x_row[column] * y_row[q];
+      }
+    }
+  }
+}
+
 // Adds all products of a convolution to the one of its three tensors that it computes.
 void convolve(const Convolution& c, Values& x, Values& w, Values& y, bool backwards) {
   const std::int64_t groups = c.x.sizes[1] / c.w.sizes[1], inputs = c.w.sizes[1], outputs = c.y.sizes[1] / groups;
-  const std::int64_t height = c.x.sizes[2], width = c.x.sizes[3];
-  for (std::int64_t step = 0; step < c.y.sizes[0] * c.y.sizes[1]; ++step) {
-    const std::int64_t plane = backwards ? c.y.sizes[0] * c.y.sizes[1] - 1 - step : step;
+  const std::int64_t x_volume = c.x.count() / (c.x.sizes[0] * c.x.sizes[1]);
+  const std::int64_t planes = c.y.sizes[0] * c.y.sizes[1], y_volume = c.y.count() / planes;
+  const std::int64_t window = c.w.sizes[2] * c.w.sizes[3] * c.w.sizes[4];
+  for (std::int64_t step = 0; step < planes; ++step) {
+    const std::int64_t plane = backwards ? planes - 1 - step : step;
     const std::int64_t n = plane / c.y.sizes[1], out = plane % c.y.sizes[1], first = out / outputs * inputs;
     for (std::int64_t in = 0; in < inputs; ++in) {
-      for (std::int64_t r = 0; r < c.w.sizes[2]; ++r) {
-        for (std::int64_t s = 0; s < c.w.sizes[3]; ++s) {
-          float& weight = w[static_cast<std::size_t>(((out * inputs + in) * c.w.sizes[2] + r) * c.w.sizes[3] + s)];
-          for (std::int64_t p = 0; p < c.y.sizes[2]; ++p) {
-            const std::int64_t row = p * c.strides[0] + r * c.dilation[0] - c.before[0];
-            if (row < 0 || row >= height) continue;
-            float* x_row = &x[static_cast<std::size_t>(((n * c.x.sizes[1] + first + in) * height + row) * width)];
-            float* y_row = &y[static_cast<std::size_t>((plane * c.y.sizes[2] + p) * c.y.sizes[3])];
-            for (std::int64_t q = 0; q < c.y.sizes[3]; ++q) {
-              const std::int64_t column = q * c.strides[1] + s * c.dilation[1] - c.before[1];
-              if (column < 0 || column >= width) continue;
-              if (c.direction == Direction::forward) y_row[q] += weight * x_row[column];
-              if (c.direction == Direction::input_gradient) x_row[column] += weight * y_row[q];
-              if (c.direction == Direction::weight_gradient) weight += x_row[column] * y_row[q];
-            }
-          }
-        }
+      for (std::int64_t k = 0; k < window; ++k) {
+        const std::array<std::int64_t, 3> at{k / c.w.sizes[4] / c.w.sizes[3], k / c.w.sizes[4] % c.w.sizes[3],
+                                             k % c.w.sizes[4]};
+        convolve_plane(c, at, w[static_cast<std::size_t>((out * inputs + in) * window + k)],
+                       &x[static_cast<std::size_t>((n * c.x.sizes[1] + first + in) * x_volume)],
+                       &y[static_cast<std::size_t>(plane * y_volume)]);
       }
     }
   }
@@ -178,9 +196,9 @@ Values pointwise(const Descriptor& op, const Tensor& y, const Values& x, const T
   const Descriptor& mode = op.child(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR);
   Values result(x.size());
   Tensor index = y;
-  for (std::size_t d = 0; d < 4; ++d) {
+  for (std::size_t d = 0; d < index.sizes.size(); ++d) {
     std::int64_t stride = 1;
-    for (std::size_t k = d + 1; b_tensor != nullptr && k < 4; ++k) stride *= b_tensor->sizes[k];
+    for (std::size_t k = d + 1; b_tensor != nullptr && k < index.sizes.size(); ++k) stride *= b_tensor->sizes[k];
     index.strides[d] = b_tensor != nullptr && b_tensor->sizes[d] > 1 ? stride : 0;
   }
   each(index, [&](std::int64_t i, std::int64_t at) {
@@ -204,7 +222,13 @@ Tensor::Tensor(const Descriptor& d)
       alignment(d.value<std::int64_t>(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT)),
       is_virtual(d.value_or<unsigned char>(CUDNN_ATTR_TENSOR_IS_VIRTUAL, 0) != 0) {
   if (sizes.size() != strides.size()) refuse("a tensor must have as many strides as dimensions");
-  if (sizes.size() != 4) refuse("tensors of other than 4 dimensions are not emulated", CUDNN_STATUS_NOT_SUPPORTED);
+  if (sizes.size() != 4 && sizes.size() != 5) {
+    refuse("tensors of other than 4 or 5 dimensions are not emulated", CUDNN_STATUS_NOT_SUPPORTED);
+  }
+  if (sizes.size() == 4) {
+    sizes.insert(sizes.begin() + 2, 1);
+    strides.insert(strides.begin() + 2, 0);
+  }
   for (std::int64_t size : sizes) {
     if (size < 1) refuse("a dimension must be positive");
   }
@@ -213,10 +237,14 @@ Tensor::Tensor(const Descriptor& d)
   }
 }
 
-std::int64_t Tensor::count() const { return sizes[0] * sizes[1] * sizes[2] * sizes[3]; }
+std::int64_t Tensor::count() const {
+  std::int64_t product = 1;
+  for (std::int64_t size : sizes) product *= size;
+  return product;
+}
 std::int64_t Tensor::bytes() const {
   std::int64_t last = 0;
-  for (std::size_t d = 0; d < 4; ++d) last += (sizes[d] - 1) * strides[d];
+  for (std::size_t d = 0; d < sizes.size(); ++d) last += (sizes[d] - 1) * strides[d];
   return (last + 1) * static_cast<std::int64_t>(size_of(type));
 }
 
@@ -232,13 +260,16 @@ Convolution::Convolution(const Descriptor& op)
   after = how.values<std::int64_t>(CUDNN_ATTR_CONVOLUTION_POST_PADDINGS);
   strides = how.values<std::int64_t>(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES);
   dilation = how.values<std::int64_t>(CUDNN_ATTR_CONVOLUTION_DILATIONS);
+  if (strides.size() == 3) return;
+  for (std::vector<std::int64_t>* padding : {&before, &after}) padding->insert(padding->begin(), 0);
+  for (std::vector<std::int64_t>* steps : {&strides, &dilation}) steps->insert(steps->begin(), 1);
 }
 
 void Convolution::check() const {
   if (x.sizes[0] != y.sizes[0]) refuse("x and y must have the same number of images");
   if (x.sizes[1] % w.sizes[1] != 0 || w.sizes[0] != y.sizes[1]) refuse("the channels of x, w and y do not fit");
   if (y.sizes[1] % (x.sizes[1] / w.sizes[1]) != 0) refuse("output channels must be a multiple of the groups");
-  for (std::size_t d = 0; d < 2; ++d) {
+  for (std::size_t d = 0; d < 3; ++d) {
     const std::int64_t extent = (w.sizes[d + 2] - 1) * dilation[d] + 1;
     const std::int64_t slack = x.sizes[d + 2] + before[d] + after[d] - extent;
     if (slack < 0 || slack / strides[d] + 1 != y.sizes[d + 2])

@@ -8,7 +8,7 @@ namespace emulated::cudnn {
 
 struct Tensor {
   Number type;
-  std::vector<std::int64_t> sizes, strides;  // [n, channels, height, width]
+  std::vector<std::int64_t> sizes, strides;  // [n, channels, depth, height, width]; images have depth 1
   std::int64_t id, alignment;
   bool is_virtual;
 
@@ -22,7 +22,7 @@ enum class Direction { forward, input_gradient, weight_gradient };
 struct Convolution {
   Direction direction;
   Tensor x, w, y;
-  std::vector<std::int64_t> before, after, strides, dilation;
+  std::vector<std::int64_t> before, after, strides, dilation;  // depth, height, width
   float alpha, beta;
 
   explicit Convolution(const Descriptor& operation);

@@ -4,7 +4,7 @@ import torch
 
 from cases import Case
 from layers import functions
-from windows import conv1d, conv2d, conv2d_transpose, pool2d
+from windows import conv1d, conv2d, conv2d_transpose, conv3d, conv3d_transpose, pool2d
 
 
 convolutions = {
@@ -41,6 +41,24 @@ sequence_convolutions = {
 }
 
 
+volume_convolutions = {
+    "conv3d": dict(x=(2, 4, 5, 6, 3), kernel=(3, 3, 3, 3, 4)),
+    "conv3d_scan": dict(x=(1, 6, 7, 5, 1), kernel=(3, 3, 3, 1, 8), padding="valid", activation="relu"),
+    "conv3d_tubelets": dict(x=(2, 6, 8, 8, 2), kernel=(2, 4, 4, 2, 16), padding="valid", strides=(2, 4, 4)),
+    "conv3d_strides_same": dict(x=(2, 5, 7, 6, 4), kernel=(3, 2, 4, 4, 6), strides=(2, 3, 2)),
+    "conv3d_dilation": dict(x=(1, 7, 6, 8, 3), kernel=(3, 2, 3, 3, 4), dilation=(2, 1, 3), bias=False),
+    "conv3d_groups": dict(x=(2, 3, 4, 4, 6), kernel=(2, 3, 3, 2, 9), groups=3, activation="tanh"),
+    "conv3d_padding": dict(x=(2, 3, 4, 5, 2), kernel=(3, 3, 3, 2, 3), padding=(1, 0, 2)),
+    "conv3d_1": dict(x=(2, 3, 3, 4, 8), kernel=(1, 1, 1, 8, 16)),
+}
+
+
+transposed_volume_convolutions = {
+    "conv3d_transpose_same": dict(x=(2, 2, 3, 4, 3), kernel=(3, 3, 2, 4, 3), padding="same", strides=(2, 2, 1)),
+    "conv3d_transpose_gaps": dict(x=(1, 2, 3, 2, 4), kernel=(2, 1, 3, 3, 4), strides=(3, 2, 2), bias=False),
+}
+
+
 transposed_convolutions = {
     "conv2d_transpose_same": dict(x=(2, 4, 5, 3), kernel=(3, 3, 6, 3), padding="same", strides=(2, 2)),
     "conv2d_transpose_valid": dict(x=(2, 4, 3, 5), kernel=(4, 3, 4, 5), padding="valid", strides=(2, 1)),
@@ -52,12 +70,13 @@ transposed_convolutions = {
 
 def convolution():
     for table, convolve in ((convolutions, conv2d), (sequence_convolutions, conv1d),
-                            (transposed_convolutions, conv2d_transpose)):
+                            (transposed_convolutions, conv2d_transpose), (volume_convolutions, conv3d),
+                            (transposed_volume_convolutions, conv3d_transpose)):
         for name, how in table.items():
             how = dict(how)
             case = Case(name)
             shape = how.pop("kernel")
-            units = shape[-2] if convolve is conv2d_transpose else shape[-1]
+            units = shape[-2] if convolve in (conv2d_transpose, conv3d_transpose) else shape[-1]
             operands = [case.normal(*how.pop("x")), case.normal(*shape, scale=1 / np.sqrt(np.prod(shape) / units))]
             if how.pop("bias", True):
                 operands.append(case.normal(units, scale=0.5))

@@ -208,6 +208,35 @@ def translation():
     x, last = gru(x, initial_state=first)
     x = L.Concatenate()([x, L.SimpleRNN(4, return_sequences=True, name="simple")(target, initial_state=last)])
     return keras.Model([source, target], [L.Dense(3, name="words")(x), last], name="translation")
+def volumes():
+    """Every layer over volumes."""
+    return keras.Sequential([
+        L.Input((6, 9, 8, 2)),
+        L.ZeroPadding3D(((0, 2), (1, 0), (2, 1)), name="pad"),
+        L.Conv3D(6, (2, 3, 3), strides=(1, 2, 1), padding="same", activation="relu", name="first"),
+        L.MaxPooling3D((1, 2, 2)),
+        L.BatchNormalization(name="norm"),
+        L.SpatialDropout3D(0.1),
+        L.Conv3D(4, 2, groups=2, use_bias=False, name="grouped"),
+        L.UpSampling3D((2, 3, 2)),
+        L.AveragePooling3D((3, 2, 3), strides=(2, 3, 2), padding="same"),
+        L.Conv3DTranspose(5, (3, 2, 4), strides=(2, 3, 1), padding="same", activation="tanh", name="up"),
+        L.Cropping3D(((1, 0), (0, 2), (1, 1))),
+        L.MaxPooling3D(3, strides=2, padding="same"),
+        L.Conv3D(7, (3, 1, 2), dilation_rate=(2, 1, 1), padding="same", name="dilated"),
+        L.ZeroPadding3D((1, 0, 2)),
+        L.Cropping3D((0, 0, 1)),
+        L.AveragePooling3D((2, 1, 2), strides=1),
+        L.GlobalAveragePooling3D(keepdims=True),
+        L.Flatten(),
+        L.Dense(5, name="out"),
+    ], name="volumes")
+
+
+def largest():
+    """The largest value of each channel of a volume."""
+    return keras.Sequential([L.Input((3, 4, 5, 2)), L.Conv3D(6, 2, name="first"), L.GlobalMaxPooling3D(),
+                             L.Dense(3, name="out")], name="largest")
 
 
 def limits():
@@ -250,8 +279,8 @@ def unknown():
     x = keras.Input((6, 6, 4))
     y = L.Conv2D(4, 3, padding="same", activity_regularizer="l2", name="penalised")(x)
     y = L.BatchNormalization(axis=1, name="rows")(y)
-    y = L.Conv3D(2, 1, name="volume")(L.Reshape((6, 6, 4, 1), name="split")(y))
-    y = L.LSTM(3, recurrent_activation="relu", name="rectified")(L.Reshape((36, 8))(y))
+    y = L.ConvLSTM1D(2, 1, return_sequences=True, name="film")(y)
+    y = L.LSTM(3, recurrent_activation="relu", name="rectified")(L.Reshape((36, 2))(y))
     return keras.Model(x, L.Rescaling(1 / 255)(y) * 2.0, name="unknown")
 
 
@@ -279,3 +308,5 @@ save(blocks, "blocks.keras", [normal(3, 5, 8), normal(3, 7, 6)])
 save(steps, "steps.keras", [normal(3, 9, 4)])
 save(limits, "limits.keras", [normal(3, 4, 6)])
 save(translation, "translation.keras", [rng.integers(0, 5, (3, 6)).astype(np.int32), normal(3, 5, 3)])
+save(volumes, "volumes.keras", [normal(3, 6, 9, 8, 2)])
+save(largest, "largest.keras", [normal(3, 3, 4, 5, 2)])

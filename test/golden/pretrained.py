@@ -138,6 +138,25 @@ def recurrent_network():
     save_file({"input": x.numpy(), "output": y.numpy()}, folder / "recurrent-values.safetensors")
 
 
+def volume_network():
+    """PyTorch's layers over volumes, and a dense layer that reads a flattened volume."""
+    parts = nn.ModuleDict({"conv": nn.Conv3d(2, 6, (2, 3, 3), stride=(1, 2, 1), padding=(0, 1, 1)),
+                           "bn": nn.BatchNorm3d(6), "up": nn.ConvTranspose3d(6, 4, (2, 1, 2), stride=(2, 1, 2)),
+                           "grouped": nn.Conv3d(4, 4, 2, groups=2, bias=False), "head": nn.Linear(3 * 1 * 2 * 4, 3)}).eval()
+    for name, tensor in parts.state_dict().items():
+        if tensor.dtype == torch.float32:
+            values = rng.uniform(0.5, 1.5, tensor.shape) if "var" in name else rng.normal(0, 0.4, tensor.shape)
+            tensor.copy_(torch.from_numpy(values.astype(np.float32)))
+    x = rng.normal(0, 1, (3, 5, 8, 6, 2)).astype(np.float32)
+    with torch.no_grad():
+        y = torch.relu(parts["bn"](parts["conv"](torch.from_numpy(x.transpose(0, 4, 1, 2, 3).copy()))))
+        y = parts["grouped"](nn.functional.max_pool3d(parts["up"](y), 2))
+        y = nn.functional.avg_pool3d(y, (1, 1, 2))
+        y = parts["head"](y.flatten(1))
+    save_torch(parts.state_dict(), folder / "volumes.safetensors")
+    save_file({"input": x, "output": y.numpy()}, folder / "volumes-values.safetensors")
+
+
 def names_of_networks():
     """Writes names.txt, with lines of preset, program, tensor name and shape."""
     lines = []
@@ -173,4 +192,5 @@ def names_of_networks():
 
 small_network()
 recurrent_network()
+volume_network()
 names_of_networks()

@@ -26,6 +26,16 @@ def conv2d(x, kernel, bias=None, strides=(1, 1), padding="same", dilation=(1, 1)
     return y.permute(0, 2, 3, 1)
 
 
+def conv3d(x, kernel, bias=None, strides=(1, 1, 1), padding="same", dilation=(1, 1, 1), groups=1):
+    if padding == "same":
+        pads = [same_padding(*sizes) for sizes in zip(x.shape[1:4], kernel.shape, strides, dilation)]
+    else:
+        pads = [(0, 0)] * 3 if padding == "valid" else [(p, p) for p in padding]
+    x = F.pad(x.permute(0, 4, 1, 2, 3), (*pads[2], *pads[1], *pads[0]))
+    y = F.conv3d(x, kernel.permute(4, 3, 0, 1, 2), bias, strides, 0, dilation, groups)
+    return y.permute(0, 2, 3, 4, 1)
+
+
 def conv1d(x, kernel, bias=None, strides=1, padding="same", dilation=1, groups=1):
     reach = dilation * (kernel.shape[0] - 1)
     before, after = {"causal": (reach, 0), "valid": (0, 0),
@@ -44,6 +54,20 @@ def conv2d_transpose(x, kernel, bias=None, strides=(1, 1), padding="valid", dila
         above, left = (max(span - stride, 0) // 2 for span, stride in zip(spans, strides))
         y = y[:, :, above : above + rows, left : left + columns]
     y = y.permute(0, 2, 3, 1)
+    return y if bias is None else y + bias
+
+
+def conv3d_transpose(x, kernel, bias=None, strides=(1, 1, 1), padding="valid", dilation=(1, 1, 1)):
+    """Like conv2d_transpose."""
+    spans = [d * (k - 1) + 1 for d, k in zip(dilation, kernel.shape)]
+    y = F.conv_transpose3d(x.permute(0, 4, 1, 2, 3), kernel.permute(4, 3, 0, 1, 2), None, strides, dilation=dilation)
+    gaps = [max(stride - span, 0) for span, stride in zip(spans, strides)]
+    y = F.pad(y, (0, gaps[2], 0, gaps[1], 0, gaps[0]))
+    if padding == "same":
+        first = [max(span - stride, 0) // 2 for span, stride in zip(spans, strides)]
+        ends = [begin + size * stride for begin, size, stride in zip(first, x.shape[1:4], strides)]
+        y = y[:, :, first[0] : ends[0], first[1] : ends[1], first[2] : ends[2]]
+    y = y.permute(0, 2, 3, 4, 1)
     return y if bias is None else y + bias
 
 

@@ -47,6 +47,29 @@ model:
     - dense: {units: 5, activation: softmax, kernel_initializer: orthogonal}
 )";
 
+const std::string volume_model = R"(
+model:
+  layers:
+    - reshape: {target_shape: [4, 8, 6, 1]}
+    - conv3d: {filters: 8, kernel_size: [2, 3, 3], padding: same, activation: relu}
+    - max_pooling3d: {pool_size: [1, 2, 2]}
+    - zero_padding3d: [1, 0, 1]
+    - conv3d: {filters: 12, kernel_size: 3, use_bias: false, kernel_regularizer: {l2: 1e-4}}
+    - group_normalization: {groups: 3}
+    - residual:
+        layers:
+          - conv3d: {filters: 12, kernel_size: 3, padding: same, activation: elu}
+          - conv3d: {filters: 12, kernel_size: 1, groups: 2}
+        activation: relu
+    - conv3d_transpose: {filters: 8, kernel_size: 3, strides: [1, 2, 2], padding: same, activation: tanh}
+    - average_pooling3d: {pool_size: 2, strides: 1, padding: same}
+    - upsampling3d: [2, 1, 1]
+    - cropping3d: [1, 1, 0]
+    - spatial_dropout: 0.1
+    - global_average_pooling3d
+    - dense: {units: 5, activation: softmax}
+)";
+
 std::string config_of(const std::string& model) {
   return uneven_data + model + train_section("batch_size: 24, epochs: 5, optimizer: {name: adam, learning_rate: 3e-3}");
 }
@@ -57,7 +80,8 @@ std::string hash_of(const std::string& run_directory) {
 
 TEST_CASE("networks of many kinds of layers have the same bits on any number of ranks") {
   const Folder folder;
-  for (const auto& [name, model] : {std::pair{"images", image_model}, {"series", series_model}}) {
+  for (const auto& [name, model] :
+       {std::pair{"images", image_model}, {"series", series_model}, {"volumes", volume_model}}) {
     const std::string config =
         folder.write(format("{}.yaml", name), config_of(model) + "strategy: {reproducible: {shards: 4}}\n");
     std::string first;
@@ -78,7 +102,8 @@ TEST_CASE("networks of many kinds of layers have the same losses under other str
   const Folder folder;
   const std::pair<const char*, std::vector<std::string>> strategies[] = {
       {"data", {}}, {"tensor", {"--set", "strategy.tensor=2"}}, {"pipeline", {"--set", "strategy.pipeline=2"}}};
-  for (const auto& [name, model] : {std::pair{"images", image_model}, {"series", series_model}}) {
+  for (const auto& [name, model] :
+       {std::pair{"images", image_model}, {"series", series_model}, {"volumes", volume_model}}) {
     const std::string config = folder.write(format("{}.yaml", name), config_of(model));
     const std::string alone = folder / format("{}-alone", name);
     REQUIRE(trainctl(folder, {"run", config, "--ranks", "1", "--run-dir", alone}).code == 0);

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "core/backend/cuda/kernels.h"
-#include "core/backend/cuda/ops/images/conv2d.h"
+#include "core/backend/cuda/ops/images/convolution.h"
 #include "core/backend/cuda/runtime/runtime.h"
 #include "core/backend/cuda/runtime/streams.h"
 #include "core/base/format.h"

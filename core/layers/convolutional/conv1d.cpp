@@ -1,6 +1,6 @@
 // conv1d: kernel (length, in / groups, filters), bias (filters); computed as a convolution over images one pixel high.
-#include "core/graph/ops/images/conv2d.h"
-#include "core/layers/convolutional/conv2d.h"
+#include "core/graph/ops/images/convolution.h"
+#include "core/layers/convolutional/convolution.h"
 #include "core/layers/images.h"
 #include "core/layers/linear.h"
 #include "core/layers/table.h"

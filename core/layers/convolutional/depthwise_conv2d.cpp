@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "core/base/format.h"
-#include "core/graph/ops/images/conv2d.h"
+#include "core/graph/ops/images/convolution.h"
 #include "core/layers/activations.h"
 #include "core/layers/images.h"
 #include "core/layers/initializers.h"

@@ -74,9 +74,10 @@ Section spatial_dropout() {
   return layer_keys<SpatialDropoutOptions>(
              "spatial_dropout",
              "In training, sets whole channels of a sample to zero at random, the same at all positions, and scales up "
-             "the others: Keras' spatial_dropout1d and spatial_dropout2d.")
+             "the others: Keras' spatial_dropout1d, spatial_dropout2d and spatial_dropout3d.")
       .alias("spatial_dropout1d")
       .alias("spatial_dropout2d")
+      .alias("spatial_dropout3d")
       .required("rate", &SpatialDropoutOptions::rate, "Share of channels that become zero.", from_zero_to_below(1))
       .shorthand("rate");
 }

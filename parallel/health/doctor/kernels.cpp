@@ -6,7 +6,7 @@
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/graph/ops/dense.h"
-#include "core/graph/ops/images/conv2d.h"
+#include "core/graph/ops/images/convolution.h"
 #include "core/program/program.h"
 
 namespace trainctl {

@@ -4,7 +4,7 @@
 #include "core/backend/cpu/cpu_backend.h"
 #include "core/backend/cpu/ops/images/conv2d_weights_bf16.h"
 #include "core/graph/ops/elementwise/activations.h"
-#include "core/graph/ops/images/conv2d.h"
+#include "core/graph/ops/images/convolution.h"
 #include "test/catch.h"
 #include "test/core/backend/convolution_cases.h"
 

@@ -12,7 +12,7 @@
 #include "core/backend/select.h"
 #include "core/base/error.h"
 #include "core/graph/ops/dense.h"
-#include "core/graph/ops/images/conv2d.h"
+#include "core/graph/ops/images/convolution.h"
 #include "core/graph/ops/losses/losses.h"
 #include "core/graph/ops/normalization/batch_norm.h"
 #include "core/program/program.h"

@@ -6,7 +6,7 @@
 
 #include "core/graph/ops/dense.h"
 #include "core/graph/ops/elementwise/activations.h"
-#include "core/graph/ops/images/conv2d.h"
+#include "core/graph/ops/images/convolution.h"
 #include "core/graph/ops/images/pool2d.h"
 #include "core/graph/ops/losses/losses.h"
 #include "test/catch.h"

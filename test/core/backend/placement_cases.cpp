@@ -12,7 +12,7 @@
 #include "core/graph/ops/elementwise/noise.h"
 #include "core/graph/ops/elementwise/prelu.h"
 #include "core/graph/ops/embedding.h"
-#include "core/graph/ops/images/conv2d.h"
+#include "core/graph/ops/images/convolution.h"
 #include "core/graph/ops/images/padding.h"
 #include "core/graph/ops/images/upsample2d.h"
 #include "core/graph/ops/losses/linear_cross_entropy.h"
@@ -446,6 +446,7 @@ Cases placement_cases(DType dtype) {
   add_positions(cases, dtype);
   add_masks(cases, dtype);
   add_convolutions(cases, dtype);
+  add_volume_convolutions(cases, dtype);
   add_pooling(cases, dtype);
   add_normalisation(cases, dtype);
   add_recurrent(cases, dtype);
@@ -469,9 +470,8 @@ std::vector<Value> compute(Backend& backend, KernelChoices& choices, const std::
     for (double& v : scaled.values) v *= inputs[1].values[0];
     return {scaled};
   }
-  const auto* gradient = dynamic_cast<const Conv2dGradInput*>(def.get());
-  if (gradient != nullptr && gradient->accumulate && !backend.adds_gradients()) {  // as two ops, like lowering
-    const auto alone = std::make_shared<Conv2dGradInput>(gradient->window, gradient->groups, gradient->input);
+  const auto alone = gradient_without_sum(*def);
+  if (alone != nullptr && !backend.adds_gradients()) {  // as two ops, like lowering
     const Value dx = run_op(backend, alone, {inputs[0], inputs[1]}, {}, &choices)[0];
     return run_op(backend, std::make_shared<Add>(), {dx, inputs[2]});
   }

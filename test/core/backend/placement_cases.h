@@ -55,6 +55,7 @@ auto always_a(T... arguments) {
 
 // test/core/backend/placement_image_cases.cpp
 void add_convolutions(Cases& cases, DType dtype);
+void add_volume_convolutions(Cases& cases, DType dtype);
 void add_pooling(Cases& cases, DType dtype);
 void add_normalisation(Cases& cases, DType dtype);
 void add_synchronized_normalisation(Cases& cases, DType dtype);

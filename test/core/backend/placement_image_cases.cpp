@@ -1,6 +1,6 @@
 // The placement cases of ops on images, and of normalizations.
 #include "core/graph/ops/elementwise/combine.h"
-#include "core/graph/ops/images/conv2d.h"
+#include "core/graph/ops/images/convolution.h"
 #include "core/graph/ops/images/global_max_pool2d.h"
 #include "core/graph/ops/images/padding.h"
 #include "core/graph/ops/images/upsample2d.h"
@@ -52,6 +52,31 @@ void add_convolutions(Cases& cases, DType dtype) {
                    {sequence, dsequence},
                    always_a<Conv2dGradWeights>(steps, std::int64_t{1}, true, true, true),
                    5});
+}
+
+void add_volume_convolutions(Cases& cases, DType dtype) {
+  const Window3d window{{2, 1, 2}, {1, 1, 2}, {1, 1, 1}, {0, 0, 1}, {1, 0, 0}};
+  const CaseInput x{{{4, 3, 2, 5, 8}, dtype}}, dy{{{4, 3, 2, 3, 6}, dtype}}, bias{{{6}, floats}};
+  const ActivationFunction relu{ActivationKind::relu};
+  for (const std::int64_t groups : {1, 2}) {
+    const int ways = groups == 1 ? 5 : 3;
+    const std::string group = groups == 1 ? "" : " in groups";
+    const CaseInput kernel{{{2, 1, 2, 8 / groups, 6}, floats}};
+    const auto grad_input = [=](bool add) {
+      return [=](const Types& in) {
+        const Shape input{in[0].shape[0], 3, 2, 5, in[1].shape[3] * groups};
+        require(in[0].shape[4] == in[1].shape[4], "dy and the kernel do not fit");
+        return std::make_shared<Conv3dGradInput>(window, groups, input, add);
+      };
+    };
+    cases.push_back({"conv3d" + group, {x, kernel, bias}, always_a<Conv3d>(window, groups), ways});
+    cases.push_back({"conv3d_grad_input" + group, {dy, kernel}, grad_input(false), ways});
+    cases.push_back({"conv3d_grad_input add" + group, {dy, kernel, x}, grad_input(true), ways});
+    cases.push_back(
+        {"conv3d_grad_weights" + group, {x, dy}, always_a<Conv3dGradWeights>(window, groups, true, groups == 2), ways});
+  }
+  cases.push_back(
+      {"conv3d relu", {x, {{{2, 1, 2, 8, 6}, floats}}, bias}, always_a<Conv3d>(window, std::int64_t{1}, relu), 3});
 }
 
 void add_pooling(Cases& cases, DType dtype) {

@@ -9,6 +9,7 @@
 #include <random>
 
 #include "core/base/error.h"
+#include "core/graph/ops/images/convolution.h"
 #include "core/graph/ops/reshaping/shaping.h"
 #include "core/program/program.h"
 
@@ -68,6 +69,13 @@ std::vector<std::byte> bytes_of(const Value& value) {
   std::vector<std::byte> bytes(static_cast<std::size_t>(value.type.bytes()));
   write_values(value, bytes.data());
   return bytes;
+}
+
+template <class Gradient>
+std::shared_ptr<const OpDef> without_sum(const OpDef& def) {
+  const auto* gradient = dynamic_cast<const Gradient*>(&def);
+  if (gradient == nullptr || !gradient->accumulate) return nullptr;
+  return std::make_shared<Gradient>(gradient->window, gradient->groups, gradient->input);
 }
 
 }  // namespace
@@ -252,6 +260,11 @@ std::vector<Value> run_op(Backend& backend, std::shared_ptr<const OpDef> def, co
     outputs.push_back(read_values(results[i], bytes.data()));
   }
   return outputs;
+}
+
+std::shared_ptr<const OpDef> gradient_without_sum(const OpDef& def) {
+  const auto of_images = without_sum<Conv2dGradInput>(def);
+  return of_images ? of_images : without_sum<Conv3dGradInput>(def);
 }
 
 double largest_error(const Value& a, const std::vector<double>& b) {

@@ -44,6 +44,10 @@ std::vector<Value> run_op(Backend& backend, std::shared_ptr<const OpDef> def, co
                           const std::vector<Value>& initial = {}, KernelChoices* choices = nullptr,
                           Lowering* lowering_out = nullptr, OutputPlaces places = OutputPlaces::apart);
 
+// For the input gradient of a convolution that adds its result to another gradient: the op that only computes its
+// result. Null for other ops. Backends that do not add gradients run this op and an addition, like lowering.
+std::shared_ptr<const OpDef> gradient_without_sum(const OpDef& def);
+
 // Largest |a - b| / (1 + |b|).
 double largest_error(const Value& a, const std::vector<double>& b);
 

@@ -3,7 +3,7 @@
 #include <map>
 
 #include "core/compile/liveness.h"
-#include "core/graph/ops/images/conv2d.h"
+#include "core/graph/ops/images/convolution.h"
 #include "test/catch.h"
 #include "test/core/program/job.h"
 

@@ -7,7 +7,7 @@
 #include "core/graph/ops/elementwise/activations.h"
 #include "core/graph/ops/elementwise/dropout.h"
 #include "core/graph/ops/elementwise/softmax.h"
-#include "core/graph/ops/images/conv2d.h"
+#include "core/graph/ops/images/convolution.h"
 #include "core/graph/ops/images/pool2d.h"
 #include "core/graph/ops/normalization/batch_norm.h"
 #include "core/graph/ops/reshaping/shaping.h"

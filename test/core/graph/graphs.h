@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/graph/ops/dense.h"
-#include "core/graph/ops/images/conv2d.h"
+#include "core/graph/ops/images/convolution.h"
 #include "core/graph/ops/normalization/batch_norm.h"
 #include "core/graph/passes/differentiate.h"
 

@@ -132,7 +132,7 @@ TEST_CASE("impossible networks are reported with the locations of the layer and 
       {"layers:\n  - flatten\n  - activation: relu",
        {8, 8, 3},
        "m.yaml:2:5: the network has no parameters: there is nothing to train"},
-      {"layers:\n  - conv3d: {filters: 4}", {8, 8, 3}, "m.yaml:2:5: unknown layer 'conv3d'; did you mean 'conv2d'?"},
+      {"layers:\n  - conv2e: {filters: 4}", {8, 8, 3}, "m.yaml:2:5: unknown layer 'conv2e'; did you mean 'conv2d'?"},
       {"layers:\n  - conv2d: {filters: 4, kernel_size: 3, padding: sane}",
        {8, 8, 3},
        "m.yaml:2:51: padding must be valid, same or a whole number, not 'sane'; did you mean 'same'?"},

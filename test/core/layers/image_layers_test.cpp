@@ -1,49 +1,14 @@
 // Tests shapes, parameters and errors of depthwise, separable, transposed and one-dimensional convolutions, pooling
 // over sequences, enlarging and cropping, with values computed by hand or by Keras' formulas.
 #include "core/base/format.h"
-#include "core/graph/ops/images/conv2d.h"
+#include "core/graph/ops/images/convolution.h"
 #include "core/graph/ops/images/padding.h"
 #include "test/catch.h"
-#include "test/core/layers/build.h"
+#include "test/core/layers/one_layer.h"
 
 namespace trainctl::testing::image_layers_test {
-namespace {
 
-using Lines = std::vector<std::string>;
-
-// A model without parameters is refused, so that a dense layer follows.
-std::string network(const std::string& layer) { return "layers:\n  - " + layer + "\n  - flatten\n  - dense: 1"; }
-
-LayerLine line(const std::string& layer, Shape sample) { return build(network(layer), std::move(sample)).layers[0]; }
-
-Shape output(const std::string& layer, Shape sample) { return line(layer, std::move(sample)).output; }
-
-// Returns "kind attributes" for each op of the layer.
-Lines ops(const std::string& layer, Shape sample, bool training = true) {
-  const BuiltModel model = build(network(layer), std::move(sample), training);
-  Lines lines;
-  for (int i = 0; i < model.layers[0].ops; ++i) {
-    const OpDef& def = *model.graph.ops[static_cast<std::size_t>(i)].def;
-    lines.push_back(std::string(def.kind()) + (def.attributes().empty() ? "" : " ") + def.attributes());
-  }
-  return lines;
-}
-
-// Returns "name shape" for each parameter of the layer.
-Lines parameters_of(const std::string& layer, Shape sample) {
-  const BuiltModel model = build(network(layer), std::move(sample));
-  Lines lines;
-  for (std::size_t i = 0; i + 2 < model.graph.parameters.size(); ++i) {
-    const Tensor& tensor = model.graph.tensor(model.graph.parameters[i].tensor);
-    lines.push_back(tensor.name + " " + to_string(tensor.type.shape));
-  }
-  return lines;
-}
-
-std::string error(const std::string& layer, Shape sample) { return errors(network(layer), std::move(sample)); }
-
-}  // namespace
-
+using namespace one_layer;
 TEST_CASE("depthwise_conv2d has depth_multiplier filters for each channel") {
   const std::string layer =
       "depthwise_conv2d: {name: d, kernel_size: [3, 5], strides: 2, padding: same, depth_multiplier: 4}";

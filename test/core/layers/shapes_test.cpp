@@ -2,7 +2,7 @@
 #include <random>
 
 #include "core/base/format.h"
-#include "core/graph/ops/images/conv2d.h"
+#include "core/graph/ops/images/convolution.h"
 #include "core/graph/ops/images/window.h"
 #include "test/catch.h"
 #include "test/core/layers/build.h"

@@ -3,12 +3,16 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "core/graph/graph.h"
+#include "core/graph/ops/elementwise/activations.h"
 
 namespace trainctl::test {
+
+using Ids = std::vector<TensorId>;
 
 struct OpCase {
   std::string name;    // prefix of its values in test/golden/ops.safetensors
@@ -19,8 +23,15 @@ struct OpCase {
   bool smooth = true;  // whether finite differences approximate its gradients
 };
 
-const std::vector<OpCase>& op_cases();           // values: ops.safetensors
-const std::vector<OpCase>& expression_cases();   // values: expressions.safetensors
-void add_attention(std::vector<OpCase>& cases);  // test/core/ops/attention_cases.cpp
+// Appends an op with one output, which becomes the graph's output, and returns this output.
+TensorId append(Graph& graph, std::shared_ptr<const OpDef> def, Ids inputs, const std::string& name);
+// Appends the activation after x and returns its output, or x if there is none. The fusion pass may fuse it with the op
+// that computes x.
+TensorId append(Graph& graph, ActivationKind kind, TensorId x);
+
+const std::vector<OpCase>& op_cases();              // values: ops.safetensors
+const std::vector<OpCase>& expression_cases();      // values: expressions.safetensors
+void add_attention(std::vector<OpCase>& cases);     // test/core/ops/attention_cases.cpp
+void add_convolutions(std::vector<OpCase>& cases);  // test/core/ops/convolution_cases.cpp
 
 }  // namespace trainctl::test

@@ -5,7 +5,7 @@
 
 #include "core/graph/differentiator.h"
 #include "core/graph/ops/elementwise/activations.h"
-#include "core/graph/ops/images/conv2d.h"
+#include "core/graph/ops/images/convolution.h"
 #include "core/graph/passes/fuse.h"
 
 namespace trainctl::test {
@@ -77,12 +77,8 @@ std::vector<Value> CaseRun::backward(const Value& output_gradient, double before
 // Runs one op; a gradient that adds to another one is run as two ops if the backend has no op for both.
 std::vector<Value> CaseRun::run(const std::shared_ptr<const OpDef>& def, const std::vector<Value>& inputs,
                                 const std::vector<Value>& initial) {
-  const auto* gradient = dynamic_cast<const Conv2dGradInput*>(def.get());
-  if (gradient == nullptr || !gradient->accumulate || backend_.adds_gradients()) {
-    return run_op(backend_, def, inputs, initial, &choices_);
-  }
-  auto alone = std::make_shared<Conv2dGradInput>(*gradient);
-  alone->accumulate = false;
+  const auto alone = gradient_without_sum(*def);
+  if (alone == nullptr || backend_.adds_gradients()) return run_op(backend_, def, inputs, initial, &choices_);
   const Value dx = run_op(backend_, alone, {inputs[0], inputs[1]}, {}, &choices_)[0];
   return run_op(backend_, std::make_shared<Add>(), {dx, inputs[2]}, {}, &choices_);
 }

@@ -101,6 +101,34 @@ IMAGES = branches(
     used=[conv(name="twice", filters=4, padding="same"), {"activation": {"activation": "relu"}}, conv(name="twice", filters=4, padding="same")],
     **functions([]), **{"behind_" + name: branch for name, branch in functions([conv(filters=3)]).items()})
 
+
+
+def conv_volumes(**options):
+    return {"conv3d": {"filters": 4, "kernel_size": [2, 3, 3], **BIASED, **options}}
+
+
+VOLUMES = branches(
+    "input",
+    same=[conv_volumes(padding="same", strides=[1, 2, 2], activation="relu")],
+    grouped=[conv_volumes(groups=2, dilation_rate=[1, 2, 1], padding=[1, 0, 1], use_bias=False)],
+    tubelets=[conv_volumes(kernel_size=[2, 3, 3], strides=[2, 3, 3], activation="tanh")],
+    transposed=[{"conv3d_transpose": {"filters": 2, "kernel_size": 3, "strides": [1, 2, 2], "padding": "same", **BIASED}}],
+    transposed_valid=[{"conv3d_transpose": {"filters": 2, "kernel_size": [2, 1, 3], "strides": [3, 2, 1]}}],
+    nearest=[{"upsampling3d": {"size": [2, 1, 3]}}],
+    max=[conv_volumes(), {"max_pooling3d": {"pool_size": [1, 3, 3], "strides": 2, "padding": "same"}}],
+    max_valid=[{"max_pooling3d": {"pool_size": [2, 3, 2]}}],
+    max_along_depth=[{"max_pooling3d": {"pool_size": [3, 1, 1], "strides": 1}}],
+    average=[{"average_pooling3d": {"pool_size": 3, "strides": 2, "padding": "same"}}],
+    global_max=[conv_volumes(), "global_max_pooling3d"],
+    global_average=[conv_volumes(), "global_average_pooling3d"],
+    cropped=[{"cropping3d": {"cropping": [[1, 0], [0, 3], [2, 1]]}}],
+    padded=[conv_volumes(), {"zero_padding3d": {"padding": [[1, 0], [0, 3], [2, 1]]}}, conv_volumes()],
+    chain=[conv_volumes(), {"batch_normalization": {"momentum": 0.5, **RANDOM}}, {"activation": {"activation": "relu"}},
+           conv_volumes(),
+           {"layer_normalization": {}}, {"spatial_dropout": {"rate": 0.5}}, conv_volumes(kernel_size=1)],
+    block=[{"residual": {"layers": [conv_volumes(padding="same"), {"group_normalization": {"groups": 2}}],
+                         "activation": "relu"}}])
+
 SEQUENCES = [{"reversible_embedding": {"name": "vectors", "input_dim": 11, "output_dim": 6}}] + branches(
     "vectors@1",
     logits=[{"layer_normalization": RANDOM}, {"reversible_embedding": {"name": "vectors", "reverse": True}}],

@@ -250,7 +250,7 @@ def check_outputs(folder):
 def check_coverage(folder):
     """Checks that every layer and every activation of the reference is in one of the networks."""
     reference = trainctl(folder, "schema", "--markdown")
-    tested = json.dumps([networks.IMAGES, networks.SEQUENCES, networks.VECTORS])
+    tested = json.dumps([networks.IMAGES, networks.VOLUMES, networks.SEQUENCES, networks.VECTORS])
     for kind in ("layer", "activation"):
         missing = [name for name in re.findall(rf"^### {kind} (\w+)$", reference, re.M) if f'"{name}"' not in tested]
         assert not missing, f"no network has the {kind} {missing}"
@@ -259,6 +259,7 @@ def check_coverage(folder):
 CHECKS = {
     "coverage": check_coverage,
     "images": lambda folder: check_branches(folder, "images", networks.IMAGES, (9, 11, 4)),
+    "volumes": lambda folder: check_branches(folder, "volumes", networks.VOLUMES, (4, 6, 7, 4)),
     "sequences": lambda folder: check_branches(folder, "sequences", networks.SEQUENCES, (7,), tokens=11),
     "vectors": lambda folder: check_branches(folder, "vectors", networks.VECTORS, (6,)),
     "losses": check_losses,

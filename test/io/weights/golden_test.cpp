@@ -46,6 +46,26 @@ layers:
   CHECK(failure.find("no tensor of the network uses 'lstm.bias_hh_l7' (16)") != std::string::npos);
 }
 
+TEST_CASE("layers over volumes, and a dense layer after them, have PyTorch's outputs with its weights") {
+  const std::string layers = R"(
+layers:
+  - conv3d: {name: conv, filters: 6, kernel_size: [2, 3, 3], strides: [1, 2, 1], padding: [0, 1, 1]}
+  - batch_normalization: {name: bn, epsilon: 1e-5}
+  - activation: relu
+  - conv3d_transpose: {name: up, filters: 4, kernel_size: [2, 1, 2], strides: [2, 1, 2]}
+  - max_pooling3d
+  - conv3d: {name: grouped, filters: 4, kernel_size: 2, groups: 2, use_bias: false}
+  - average_pooling3d: {pool_size: [1, 1, 2]}
+  - flatten
+  - dense: {name: head, units: 3}
+)";
+  const Arrays values(golden + "volumes-values.safetensors");
+  const Shape batch = values.shape("input");
+  const LoadedWeights weights = load(layers + "weights: " + golden + "volumes.safetensors\n", batch.without_front());
+  const std::vector<float> outputs = predict(layers, weights, batch, values.values("input"));
+  CHECK(relative_difference(outputs, values.values("output")) < 1e-5);
+}
+
 // The networks of test/golden/vision_transformers.py.
 TEST_CASE("vision transformers, ConvNeXts and the MLP-Mixer have PyTorch's outputs with its weights") {
   const std::string vit = "{classes: 5, patch: 4, layers: 2, heads: 2, head_size: 4, width: 8, mlp: 20}";

@@ -3,7 +3,9 @@
 
 namespace trainctl::cuda {
 
-Graph convolution_graph(Convolving direction, const ConvolutionShape& shape, DType kernel_dtype, bool accumulate) {
+template <std::size_t axes>
+Graph convolution_graph(Convolving direction, const ConvolutionShapeOf<axes>& shape, DType kernel_dtype,
+                        bool accumulate) {
   Graph graph;
   const int x = graph.tensor(shape.x, shape.dtype);
   const int kernel = graph.tensor(shape.kernel(), kernel_dtype);
@@ -12,7 +14,8 @@ Graph convolution_graph(Convolving direction, const ConvolutionShape& shape, DTy
   return graph;
 }
 
-Graph fused_convolution_graph(const ConvolutionShape& shape, bool bias, const ActivationFunction& function) {
+template <std::size_t axes>
+Graph fused_convolution_graph(const ConvolutionShapeOf<axes>& shape, bool bias, const ActivationFunction& function) {
   Graph graph;
   const int x = graph.tensor(shape.x, shape.dtype);
   const int kernel = graph.tensor(shape.kernel(), shape.dtype);
@@ -21,7 +24,9 @@ Graph fused_convolution_graph(const ConvolutionShape& shape, bool bias, const Ac
   int last = graph.intermediate(shape.y);
   graph.convolve(Convolving::forward, shape.window, x, kernel, last);
   if (bias) {
-    const int b = graph.tensor({1, 1, 1, shape.y[3]}, shape.dtype);
+    std::vector<std::int64_t> channels(axes + 1, 1);
+    channels.push_back(shape.y.back());
+    const int b = graph.tensor(Shape(std::move(channels)), shape.dtype);
     const int sum = activates ? graph.intermediate(shape.y) : y;
     graph.add(last, b, sum);
     last = sum;
@@ -29,6 +34,11 @@ Graph fused_convolution_graph(const ConvolutionShape& shape, bool bias, const Ac
   if (activates) graph.activate(function, last, y);
   return graph;
 }
+
+template Graph convolution_graph(Convolving, const ConvolutionShapeOf<2>&, DType, bool);
+template Graph convolution_graph(Convolving, const ConvolutionShapeOf<3>&, DType, bool);
+template Graph fused_convolution_graph(const ConvolutionShapeOf<2>&, bool, const ActivationFunction&);
+template Graph fused_convolution_graph(const ConvolutionShapeOf<3>&, bool, const ActivationFunction&);
 
 Graph statistics_graph(const ConvolutionShape& shape) {
   Graph graph;

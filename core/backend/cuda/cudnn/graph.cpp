@@ -1,6 +1,7 @@
 // Builds operation graphs of cuDNN's graph API.
 #include "core/backend/cuda/cudnn/graph.h"
 
+#include <algorithm>
 #include <array>
 #include <optional>
 
@@ -19,18 +20,19 @@ cudnnDataType_t cudnn_type(DType dtype) {
   return CUDNN_DATA_FLOAT;
 }
 
-Descriptor convolution_of(const Window& w) {
+template <std::size_t axes>
+Descriptor convolution_of(const WindowOf<axes>& w) {
   Descriptor d(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
-  const auto pair = [&](cudnnBackendAttributeName_t name, const std::array<std::int64_t, 2>& values) {
+  const auto by_axis = [&](cudnnBackendAttributeName_t name, const std::array<std::int64_t, axes>& values) {
     d.set(name, std::span<const std::int64_t>(values));
   };
   d.set(CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_DATA_FLOAT);
   d.set(CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_CROSS_CORRELATION);
-  d.set(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, std::int64_t{2});
-  pair(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, w.strides);
-  pair(CUDNN_ATTR_CONVOLUTION_DILATIONS, w.dilation);
-  pair(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, w.padding_before);
-  pair(CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, w.padding_after);
+  d.set(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, static_cast<std::int64_t>(axes));
+  by_axis(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, w.strides);
+  by_axis(CUDNN_ATTR_CONVOLUTION_DILATIONS, w.dilation);
+  by_axis(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, w.padding_before);
+  by_axis(CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, w.padding_after);
   d.finalize();
   return d;
 }
@@ -102,8 +104,10 @@ int Graph::intermediate(const Shape& shape) { return add_tensor(shape, DType::fl
 
 // cuDNN orders dimensions as [n, channels, height, width], independently of their order in memory.
 int Graph::add_tensor(const Shape& s, DType dtype, bool in_memory) {
-  const std::array<std::int64_t, 4> sizes{s[0], s[3], s[1], s[2]};
-  const std::array<std::int64_t, 4> strides{s[1] * s[2] * s[3], 1, s[2] * s[3], s[3]};
+  std::vector<std::int64_t> sizes = s.sizes(), strides(sizes.size(), 1);
+  for (std::size_t axis = sizes.size() - 1; axis-- > 0;) strides[axis] = strides[axis + 1] * sizes[axis + 1];
+  std::rotate(sizes.begin() + 1, sizes.end() - 1, sizes.end());
+  std::rotate(strides.begin() + 1, strides.end() - 1, strides.end());
   const auto number = static_cast<int>(tensors_.size());
   const std::int64_t id = number + 1;
   Descriptor& d = tensors_.emplace_back(CUDNN_BACKEND_TENSOR_DESCRIPTOR);
@@ -119,7 +123,8 @@ int Graph::add_tensor(const Shape& s, DType dtype, bool in_memory) {
   return number;
 }
 
-void Graph::convolve(Convolving direction, const Window& window, int x, int kernel, int y, bool accumulate) {
+template <std::size_t axes>
+void Graph::convolve(Convolving direction, const WindowOf<axes>& window, int x, int kernel, int y, bool accumulate) {
   const ConvolutionNames names = names_of(direction);
   Descriptor& d = operations_.emplace_back(names.operation);
   d.set(names.x, at(x));
@@ -132,6 +137,9 @@ void Graph::convolve(Convolving direction, const Window& window, int x, int kern
   text_ += format("convolve {} {} {} {} {}{} ", static_cast<int>(direction), to_string(window), x, kernel, y,
                   accumulate ? " added" : "");
 }
+
+template void Graph::convolve(Convolving, const Window&, int, int, int, bool);
+template void Graph::convolve(Convolving, const Window3d&, int, int, int, bool);
 
 void Graph::add(int x, int b, int y) {
   Descriptor mode = pointwise(CUDNN_POINTWISE_ADD);

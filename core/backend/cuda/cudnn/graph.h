@@ -21,7 +21,8 @@ enum class Convolving { forward, input_gradient, weight_gradient };
 class Graph {
  public:
   // A tensor in memory, of shape [n, height, width, channels] and aligned to 16 bytes; returns its number, from 0.
-  // Kernels are [out, height, width, in / groups]; a vector along the channels is [1, 1, 1, channels].
+  // Kernels are [out, height, width, in / groups]; a vector along the channels is [1, 1, 1, channels]. In graphs of
+  // volumes each tensor also has a depth, before the height.
   int tensor(const Shape& shape, DType dtype);
   // A float32 tensor between two ops of the graph, not in memory.
   int intermediate(const Shape& shape);
@@ -29,7 +30,8 @@ class Graph {
   // Adds a convolution. x, kernel and y are the tensors of its forward direction; `direction` determines which one of
   // them (or its gradient) is computed from the other two. The result overwrites the tensor or, with `accumulate`, is
   // added to it. Sums are float32.
-  void convolve(Convolving direction, const Window& window, int x, int kernel, int y, bool accumulate = false);
+  template <std::size_t axes>
+  void convolve(Convolving direction, const WindowOf<axes>& window, int x, int kernel, int y, bool accumulate = false);
   // y = x + b and y = x b, where b is a vector along the channels or has the shape of x.
   void add(int x, int b, int y);
   void multiply(int x, int b, int y);

@@ -9,7 +9,7 @@
 #include "core/backend/cuda/kernels.h"
 #include "core/backend/single_op.h"
 #include "core/base/format.h"
-#include "core/graph/ops/images/conv2d.h"
+#include "core/graph/ops/images/convolution.h"
 
 namespace trainctl::cuda {
 namespace {

@@ -4,7 +4,7 @@
 #include "core/graph/differentiator.h"
 #include "core/graph/ops/attributes.h"
 #include "core/graph/ops/elementwise/bias.h"
-#include "core/graph/ops/images/conv2d.h"
+#include "core/graph/ops/images/convolution.h"
 #include "core/graph/placement_rules.h"
 
 namespace trainctl {

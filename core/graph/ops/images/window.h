@@ -1,30 +1,46 @@
-// The window of a convolution or a pooling over images.
+// The window of a convolution or a pooling over images, or of a convolution over volumes.
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
 namespace trainctl {
 
-// The padding is in pixels; layers compute it from "same", "valid" or a number.
-struct Window {
-  std::array<std::int64_t, 2> size{1, 1};  // height, width
-  std::array<std::int64_t, 2> strides{1, 1};
-  std::array<std::int64_t, 2> dilation{1, 1};
-  std::array<std::int64_t, 2> padding_before{0, 0};  // top, left
-  std::array<std::int64_t, 2> padding_after{0, 0};   // bottom, right
+// A window with `axes` dimensions: height and width, or depth, height and width. The padding is in pixels; layers
+// compute it from "same", "valid" or a number.
+template <std::size_t axes>
+struct WindowOf {
+  using Sizes = std::array<std::int64_t, axes>;
 
-  // The number of output rows (axis 0) or columns (axis 1) for `input` rows or columns.
+  Sizes size = filled(1);
+  Sizes strides = filled(1);
+  Sizes dilation = filled(1);
+  Sizes padding_before{};  // top, left
+  Sizes padding_after{};   // bottom, right
+
+  // The size of the output along an axis for an input of this size: the number of rows (axis 0 of an image), say.
   std::int64_t output(int axis, std::int64_t input) const {
     const auto a = static_cast<std::size_t>(axis);
     const std::int64_t span = dilation[a] * (size[a] - 1) + 1;
     return (input + padding_before[a] + padding_after[a] - span) / strides[a] + 1;
   }
-  bool operator==(const Window&) const = default;
+  bool operator==(const WindowOf&) const = default;
+
+ private:
+  static constexpr Sizes filled(std::int64_t value) {
+    Sizes sizes{};
+    sizes.fill(value);
+    return sizes;
+  }
 };
 
+using Window = WindowOf<2>;
+using Window3d = WindowOf<3>;
+
 // Returns text such as "3x3 strides=2x2 padding=0,0,1,1", without the values that are defaults.
-std::string to_string(const Window& window);
+template <std::size_t axes>
+std::string to_string(const WindowOf<axes>& window);
 
 }  // namespace trainctl

@@ -3,7 +3,7 @@
 //
 // Candidates are recorded as "engine 62:2=4,13=0", "fused 41:24=7", or by the names of products (dense.h) and of
 // kernels for few channels (few_channels.h).
-#include "core/backend/cuda/ops/images/conv2d.h"
+#include "core/backend/cuda/ops/images/convolution.h"
 
 #include <algorithm>
 #include <array>
@@ -18,7 +18,7 @@
 #include "core/backend/cuda/ops/dense.h"
 #include "core/backend/cuda/ops/images/few_channels.h"
 #include "core/base/format.h"
-#include "core/graph/ops/images/conv2d.h"
+#include "core/graph/ops/images/convolution.h"
 
 namespace trainctl::cuda {
 namespace {
@@ -33,10 +33,11 @@ EngineRules rules_of(const LowerContext& context, DType dtype) {
 
 // A 1x1 convolution without strides, padding and groups is a dense layer over pixels. Returns the shape of that layer;
 // empty for other convolutions.
-std::optional<DenseShape> dense_shape(const ConvolutionShape& s) {
-  const Window unit;
+template <std::size_t axes>
+std::optional<DenseShape> dense_shape(const ConvolutionShapeOf<axes>& s) {
+  const WindowOf<axes> unit;
   if (!(s.window == unit) || s.groups != 1) return {};
-  return DenseShape{s.y.count() / s.y[3], s.x[3], s.y[3], s.dtype};
+  return DenseShape{s.y.rows(), s.x.back(), s.y.back(), s.dtype};
 }
 
 // An op's graphs, null if the op has no such graph. The names of a graph's engines begin with the graph's prefix.
@@ -60,18 +61,22 @@ bool can_fuse(bool bias, const ActivationFunction& function) {
   return activates ? is_pointwise(function) : bias;
 }
 
-ConvolutionShape shape_of(const LowerContext& context, const Conv2d& def) {
+template <std::size_t axes>
+ConvolutionShapeOf<axes> shape_of(const LowerContext& context, const Conv<axes>& def) {
   return {def.window, def.groups, context.input(0).shape, context.output(0).shape, context.input(0).dtype};
 }
-ConvolutionShape shape_of(const LowerContext& context, const Conv2dGradInput& def) {
+template <std::size_t axes>
+ConvolutionShapeOf<axes> shape_of(const LowerContext& context, const ConvGradInput<axes>& def) {
   return {def.window, def.groups, def.input, context.input(0).shape, context.input(0).dtype};
 }
-ConvolutionShape shape_of(const LowerContext& context, const Conv2dGradWeights& def) {
+template <std::size_t axes>
+ConvolutionShapeOf<axes> shape_of(const LowerContext& context, const ConvGradWeights<axes>& def) {
   return {def.window, def.groups, context.input(0).shape, context.input(1).shape, context.input(0).dtype};
 }
 
-OpGraphs graphs_of(const LowerContext& context, const Conv2d& def) {
-  const ConvolutionShape shape = shape_of(context, def);
+template <std::size_t axes>
+OpGraphs graphs_of(const LowerContext& context, const Conv<axes>& def) {
+  const ConvolutionShapeOf<axes> shape = shape_of(context, def);
   const bool bias = context.op.inputs.size() > 2;
   OpGraphs graphs;
   graphs.plain = context.plans.graph([shape] { return convolution_graph(Convolving::forward, shape, shape.dtype); });
@@ -81,13 +86,15 @@ OpGraphs graphs_of(const LowerContext& context, const Conv2d& def) {
   }
   return graphs;
 }
-OpGraphs graphs_of(const LowerContext& context, const Conv2dGradInput& def) {
+template <std::size_t axes>
+OpGraphs graphs_of(const LowerContext& context, const ConvGradInput<axes>& def) {
   return {context.plans.graph([shape = shape_of(context, def), add = def.accumulate] {
             return convolution_graph(Convolving::input_gradient, shape, shape.dtype, add);
           }),
           nullptr};
 }
-OpGraphs graphs_of(const LowerContext& context, const Conv2dGradWeights& def) {
+template <std::size_t axes>
+OpGraphs graphs_of(const LowerContext& context, const ConvGradWeights<axes>& def) {
   return {context.plans.graph([shape = shape_of(context, def)] {
             return convolution_graph(Convolving::weight_gradient, shape, shape.dtype);
           }),
@@ -139,24 +146,21 @@ void ask_for_kernel(const LowerContext& context, DType dtype, Candidate& candida
   candidate.inputs[1] = {dtype, "ohwi", context.input(1).shape.count() * size_of(dtype)};
 }
 
-}  // namespace
-
-std::optional<Plans::Wanted> recorded_plan(const LowerContext& context) {
-  const auto recorded = context.choices.find(choice_key(context));
-  if (!recorded) return {};
+// The graphs of a convolution with so many axes, or of its gradient; empty for other ops.
+template <std::size_t axes>
+std::optional<OpGraphs> graphs_of_op(const LowerContext& context) {
   const OpDef* def = context.op.def.get();
-  if (const auto* forward = dynamic_cast<const Conv2d*>(def)) return graphs_of(context, *forward).wanted(*recorded);
-  if (const auto* gradient = dynamic_cast<const Conv2dGradInput*>(def)) {
-    return graphs_of(context, *gradient).wanted(*recorded);
-  }
-  const auto* gradient = dynamic_cast<const Conv2dGradWeights*>(def);
-  return gradient != nullptr ? graphs_of(context, *gradient).wanted(*recorded) : std::nullopt;
+  if (const auto* forward = dynamic_cast<const Conv<axes>*>(def)) return graphs_of(context, *forward);
+  if (const auto* gradient = dynamic_cast<const ConvGradInput<axes>*>(def)) return graphs_of(context, *gradient);
+  if (const auto* gradient = dynamic_cast<const ConvGradWeights<axes>*>(def)) return graphs_of(context, *gradient);
+  return {};
 }
 
-Lowering lower_conv2d(const LowerContext& context) {
-  const auto& def = context.op.as<Conv2d>();
+template <std::size_t axes>
+Lowering lower_forward(const LowerContext& context) {
+  const auto& def = context.op.as<Conv<axes>>();
   const DType dtype = context.input(0).dtype;
-  const ConvolutionShape shape = shape_of(context, def);
+  const ConvolutionShapeOf<axes> shape = shape_of(context, def);
   const bool bias = context.op.inputs.size() > 2;
   const ActivationFunction function = def.function;
   const auto dense = dense_shape(shape);
@@ -167,16 +171,18 @@ Lowering lower_conv2d(const LowerContext& context) {
     list(context, graphs.fused, fused_prefix, dtype, names);
     list(context, graphs.plain, engine_prefix, dtype, names);
     if (dense) names.push_back(product_name);
-    add_few_channels_forward(shape, names);
+    if constexpr (axes == 2) add_few_channels_forward(shape, names);
     return names;
   };
   const auto make = [&](const std::string& name) -> std::optional<Candidate> {
     if (name == product_name && dense) return dense_forward(context, *dense, bias, function);
-    if (auto candidate = few_channels_forward(context, shape, bias, function, name)) return candidate;
+    if constexpr (axes == 2) {
+      if (auto candidate = few_channels_forward(context, shape, bias, function, name)) return candidate;
+    }
     if (auto plan = plan_of(context, graphs.fused, fused_prefix, name)) {
       Candidate candidate = candidate_of(context, name, plan->workspace_bytes());
       ask_for_kernel(context, dtype, candidate);
-      if (bias) candidate.inputs[2] = {dtype, "", shape.y[3] * size_of(dtype)};
+      if (bias) candidate.inputs[2] = {dtype, "", shape.y.back() * size_of(dtype)};
       candidate.run = [plan = *plan, bias](const Buffers& p) mutable {
         const std::array<void*, 4> buffers{p.in<void>(0), p.in<void>(1), p.out<void>(0),
                                            bias ? p.in<void>(2) : nullptr};
@@ -191,7 +197,7 @@ Lowering lower_conv2d(const LowerContext& context) {
     candidate.run = [plan = *plan, bias, function, shape](const Buffers& p) mutable {
       void* y = p.out<void>(0);
       plan.run(p.stream, std::array{p.in<void>(0), p.in<void>(1), y}, p.workspace<void>());
-      const std::int64_t count = shape.y.count(), channels = shape.y[3];
+      const std::int64_t count = shape.y.count(), channels = shape.y.back();
       if (bias) {
         bias_activate(function, shape.dtype, y, p.in<float>(2), count / channels, channels, p.stream);
       } else if (function.kind != ActivationKind::none) {
@@ -203,10 +209,11 @@ Lowering lower_conv2d(const LowerContext& context) {
   return lower_fastest(context, candidates_of(context, graphs, names, make));
 }
 
-Lowering lower_conv2d_grad_input(const LowerContext& context) {
-  const auto& def = context.op.as<Conv2dGradInput>();
+template <std::size_t axes>
+Lowering lower_grad_input(const LowerContext& context) {
+  const auto& def = context.op.as<ConvGradInput<axes>>();
   const DType dtype = context.input(0).dtype;
-  const ConvolutionShape shape = shape_of(context, def);
+  const ConvolutionShapeOf<axes> shape = shape_of(context, def);
   const auto dense = dense_shape(shape);
   const OpGraphs graphs = graphs_of(context, def);
 
@@ -233,13 +240,14 @@ Lowering lower_conv2d_grad_input(const LowerContext& context) {
 
 // cuDNN's engines write the gradient of the kernel as [out, height, width, in / groups], in the dtype of x and dy, into
 // the workspace; from there it is transposed into (or added to) the logical float32 gradient.
-Lowering lower_conv2d_grad_weights(const LowerContext& context) {
-  const auto& def = context.op.as<Conv2dGradWeights>();
+template <std::size_t axes>
+Lowering lower_grad_weights(const LowerContext& context) {
+  const auto& def = context.op.as<ConvGradWeights<axes>>();
   const DType dtype = context.input(0).dtype;
-  const ConvolutionShape shape = shape_of(context, def);
+  const ConvolutionShapeOf<axes> shape = shape_of(context, def);
   const auto dense = dense_shape(shape);
   const OpGraphs graphs = graphs_of(context, def);
-  const std::int64_t channels = shape.y[3];
+  const std::int64_t channels = shape.y.back();
   std::optional<ColumnSums> sums;
   if (def.bias) sums.emplace(dtype, shape.y.count() / channels, channels);
   const std::int64_t kernel_count = shape.kernel().count();
@@ -250,21 +258,23 @@ Lowering lower_conv2d_grad_weights(const LowerContext& context) {
     std::vector<std::string> names;
     list(context, graphs.plain, engine_prefix, dtype, names);
     if (dense) add_gradient_products(context, *dense, def.bias, def.accumulate, names);
-    add_few_channels_gradient(shape, names);
+    if constexpr (axes == 2) add_few_channels_gradient(shape, names);
     return names;
   };
   const auto make = [&](const std::string& name) -> std::optional<Candidate> {
     if (dense) {
       if (auto candidate = dense_weight_gradient(context, *dense, def.bias, def.accumulate, name)) return candidate;
     }
-    if (auto candidate = few_channels_gradient(context, shape, def.accumulate, name)) {
-      if (!sums) return candidate;
-      candidate->workspace_bytes = std::max(candidate->workspace_bytes, sums->workspace_bytes());
-      candidate->run = [=, gradient = candidate->run, add = def.accumulate](const Buffers& p) {
-        gradient(p);
-        sums->run(p.in<void>(1), add, p.out<float>(1), p.workspace<void>(), p.stream);
-      };
-      return candidate;
+    if constexpr (axes == 2) {
+      if (auto candidate = few_channels_gradient(context, shape, def.accumulate, name)) {
+        if (!sums) return candidate;
+        candidate->workspace_bytes = std::max(candidate->workspace_bytes, sums->workspace_bytes());
+        candidate->run = [=, gradient = candidate->run, add = def.accumulate](const Buffers& p) {
+          gradient(p);
+          sums->run(p.in<void>(1), add, p.out<float>(1), p.workspace<void>(), p.stream);
+        };
+        return candidate;
+      }
     }
     auto plan = plan_of(context, graphs.plain, engine_prefix, name);
     if (!plan) return {};
@@ -280,5 +290,22 @@ Lowering lower_conv2d_grad_weights(const LowerContext& context) {
   };
   return lower_fastest(context, candidates_of(context, graphs, names, make));
 }
+
+}  // namespace
+
+std::optional<Plans::Wanted> recorded_plan(const LowerContext& context) {
+  const auto recorded = context.choices.find(choice_key(context));
+  if (!recorded) return {};
+  auto graphs = graphs_of_op<2>(context);
+  if (!graphs) graphs = graphs_of_op<3>(context);
+  return graphs ? graphs->wanted(*recorded) : std::nullopt;
+}
+
+Lowering lower_conv2d(const LowerContext& context) { return lower_forward<2>(context); }
+Lowering lower_conv3d(const LowerContext& context) { return lower_forward<3>(context); }
+Lowering lower_conv2d_grad_input(const LowerContext& context) { return lower_grad_input<2>(context); }
+Lowering lower_conv3d_grad_input(const LowerContext& context) { return lower_grad_input<3>(context); }
+Lowering lower_conv2d_grad_weights(const LowerContext& context) { return lower_grad_weights<2>(context); }
+Lowering lower_conv3d_grad_weights(const LowerContext& context) { return lower_grad_weights<3>(context); }
 
 }  // namespace trainctl::cuda

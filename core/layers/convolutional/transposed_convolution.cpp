@@ -1,13 +1,15 @@
-// conv2d_transpose: kernel (height, width, filters, in), bias (filters). conv1d_transpose: kernel (length, filters,
-// in), bias (filters); computed over images one pixel high.
+// conv2d_transpose: kernel (height, width, filters, in), bias (filters). conv3d_transpose: kernel (depth, height,
+// width, filters, in), bias (filters). conv1d_transpose: kernel (length, filters, in), bias (filters); computed over
+// images one pixel high.
 #include <algorithm>
 
 #include "core/base/format.h"
 #include "core/graph/ops/elementwise/bias.h"
-#include "core/graph/ops/images/conv2d.h"
+#include "core/graph/ops/images/convolution.h"
 #include "core/layers/images.h"
 #include "core/layers/linear.h"
 #include "core/layers/table.h"
+#include "core/layers/volumes.h"
 #include "core/layers/window.h"
 
 namespace trainctl {
@@ -18,8 +20,9 @@ struct TransposedConvolution : LinearLayer {
   PaddingMode padding = PaddingMode::valid;
 
  protected:
-  // Returns the height (axis 0) or the width (axis 1) of the output, by Keras' rule.
-  std::int64_t enlarged(std::int64_t input, const Window& window, std::size_t axis) const {
+  // Returns the size of the output along an axis, by Keras' rule.
+  template <std::size_t axes>
+  std::int64_t enlarged(std::int64_t input, const WindowOf<axes>& window, std::size_t axis) const {
     const std::int64_t size = checked_multiply(input, window.strides[axis]);
     if (padding == PaddingMode::same) return size;
     const std::int64_t span = checked_add(checked_multiply(window.dilation[axis], window.size[axis] - 1), 1);
@@ -27,36 +30,51 @@ struct TransposedConvolution : LinearLayer {
   }
 
   // Computes the input gradient of a convolution with this window that maps the output's shape to the input's shape
-  // `x` (height, width, channels). Returns the images before the activation, or no_tensor after reporting an error.
-  TensorId enlarge(Layer& layer, const Feature& input, TensorId images, const Shape& x, Window window,
+  // `x` ([depth,] height, width, channels). Returns the images or volumes before the activation, or no_tensor after
+  // reporting an error.
+  template <std::size_t axes>
+  TensorId enlarge(Layer& layer, const Feature& input, TensorId images, const Shape& x, WindowOf<axes> window,
                    const Shape& kernel_shape) const {
-    const Shape y{enlarged(x[0], window, 0), enlarged(x[1], window, 1), filters};
+    typename WindowOf<axes>::Sizes sizes;
+    Shape y = x.with_back(filters);
+    for (std::size_t axis = 0; axis < axes; ++axis) {
+      const auto dimension = static_cast<std::int64_t>(axis);
+      y[dimension] = sizes[axis] = enlarged(x[dimension], window, axis);
+    }
     std::optional<std::string> wrong;
-    if (const std::int64_t longest = std::max(y[0], y[1]); longest > max_pixels) {
+    if (const std::int64_t longest = *std::max_element(sizes.begin(), sizes.end()); longest > max_pixels) {
       wrong = format("output {} is more than {} pixels", longest, max_pixels);
     } else {
-      wrong = resolve_padding(window, padding, {y[0], y[1]}, "kernel");
+      wrong = resolve_padding(window, padding, sizes, "kernel");
     }
     if (wrong) return layer.error(*wrong, input).tensor;
-    const auto transposed = std::make_shared<Conv2dGradInput>(window, 1, layer.batch_of(y));
+    const auto transposed = std::make_shared<ConvGradInput<axes>>(window, 1, layer.batch_of(y));
     const TensorId result = layer.op(transposed, {images, kernel(layer, kernel_shape)})[0];
     return use_bias ? layer.op(std::make_shared<AddBias>(), {result, bias(layer, filters)})[0] : result;
   }
 };
 
-struct Conv2dTransposeOptions final : TransposedConvolution {
-  Size2d kernel_size{0, 0};
-  Size2d strides{1, 1};
-  Size2d dilation_rate{1, 1};
+template <std::size_t axes>
+struct ConvTransposeOptions final : TransposedConvolution {
+  using Sizes = typename WindowOf<axes>::Sizes;
+
+  Sizes kernel_size{};
+  Sizes strides = WindowOf<axes>().strides;
+  Sizes dilation_rate = WindowOf<axes>().dilation;
 
   Feature expand(Layer& layer, const std::vector<Feature>& inputs) const override {
-    if (!is_image(layer, inputs[0])) return {};
+    if (!(axes == 2 ? is_image(layer, inputs[0]) : is_volume(layer, inputs[0]))) return {};
     const Shape x = layer.shape(inputs[0]);
-    const TensorId y = enlarge(layer, inputs[0], inputs[0].tensor, x, {kernel_size, strides, dilation_rate, {}, {}},
-                               {kernel_size[0], kernel_size[1], filters, x[2]});
+    std::vector<std::int64_t> shape(kernel_size.begin(), kernel_size.end());
+    shape.insert(shape.end(), {filters, x.back()});
+    const WindowOf<axes> window{kernel_size, strides, dilation_rate, {}, {}};
+    const TensorId y = enlarge(layer, inputs[0], inputs[0].tensor, x, window, Shape(std::move(shape)));
     return y == no_tensor ? Feature{} : layer.output(layer.activate(y, activation));
   }
 };
+
+using Conv2dTransposeOptions = ConvTransposeOptions<2>;
+using Conv3dTransposeOptions = ConvTransposeOptions<3>;
 
 struct Conv1dTransposeOptions final : TransposedConvolution {
   std::int64_t kernel_size = 0;
@@ -83,6 +101,23 @@ Section conv2d_transpose() {
           .required("filters", &O::filters, "Number of output channels.", between(1, max_channels))
           .required("kernel_size", &O::kernel_size, "Height and width of the kernel in pixels.", at_least(1))
           .key("strides", &O::strides, "Steps in the output, down and right, from one pixel of the input to the next.",
+               at_least(1))
+          .key("padding", &O::padding,
+               "same: the output is strides times as large as the input; valid: it also has the pixels that the kernel "
+               "reaches beyond that size.")
+          .key("dilation_rate", &O::dilation_rate, "Distance between the kernel's elements in pixels.", at_least(1)));
+}
+
+Section conv3d_transpose() {
+  using O = Conv3dTransposeOptions;
+  return linear_keys(
+      layer_keys<O>("conv3d_transpose",
+                    "A transposed convolution, which enlarges volumes (depth, height, width, channels): each pixel "
+                    "adds its multiple of the kernel to the output.")
+          .required("filters", &O::filters, "Number of output channels.", between(1, max_channels))
+          .required("kernel_size", &O::kernel_size, "Depth, height and width of the kernel.", at_least(1))
+          .key("strides", &O::strides,
+               "Steps in the output along depth, height and width from one pixel of the input to the next.",
                at_least(1))
           .key("padding", &O::padding,
                "same: the output is strides times as large as the input; valid: it also has the pixels that the kernel "

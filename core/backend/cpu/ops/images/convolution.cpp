@@ -1,4 +1,4 @@
-// Convolutions, forward and backward, on oneDNN's direct convolutions over plain NHWC images.
+// Convolutions, forward and backward, on oneDNN's direct convolutions over plain NHWC images, or NDHWC volumes.
 //
 // Images stay NHWC: oneDNN's convolutions are as fast on NHWC as on blocked layouts (and use AMX in bfloat16), and no
 // tensor needs reordering between ops. Convolution kernels get the layout of the chosen implementation, in a compute
@@ -10,30 +10,45 @@
 #include "core/backend/cpu/onednn/dnnl_kernel.h"
 #include "core/backend/cpu/ops/images/conv2d_weights_bf16.h"
 #include "core/backend/cpu/simd/column_sums.h"
-#include "core/graph/ops/images/conv2d.h"
+#include "core/graph/ops/images/convolution.h"
 
 namespace trainctl::cpu {
 namespace {
 
 using onednn::memory;
 
-// A convolution in oneDNN's terms: images are (N, C, H, W), kernels (O, I, H, W) or (G, O, I, H, W).
+onednn::Dims without_gaps(onednn::Dims dilation) {
+  for (std::int64_t& distance : dilation) --distance;
+  return dilation;
+}
+
+template <std::size_t axes>
+onednn::Dims dims_of(const std::array<std::int64_t, axes>& sizes) {
+  return onednn::Dims(sizes.begin(), sizes.end());
+}
+
+// A convolution in oneDNN's terms: images are (N, C, H, W), kernels (O, I, H, W) or (G, O, I, H, W); for volumes D
+// stands before H.
 struct Convolution {
   onednn::ConvolutionShape shape;
   memory::desc x, y, bias;
   onednn::Dims kernel, logical_strides;
 
-  Convolution(const Window& w, std::int64_t groups, const Shape& x_shape, const Shape& y_shape, DType dtype)
-      : shape{{w.strides[0], w.strides[1]},
-              {w.dilation[0] - 1, w.dilation[1] - 1},
-              {w.padding_before[0], w.padding_before[1]},
-              {w.padding_after[0], w.padding_after[1]}},
+  template <std::size_t axes>
+  Convolution(const WindowOf<axes>& w, std::int64_t groups, const Shape& x_shape, const Shape& y_shape, DType dtype)
+      : shape{dims_of(w.strides), without_gaps(dims_of(w.dilation)), dims_of(w.padding_before),
+              dims_of(w.padding_after)},
         x(image(x_shape, dtype)),
         y(image(y_shape, dtype)) {
-    const std::int64_t in = x_shape[3] / groups, out = y_shape[3];
+    const std::int64_t in = x_shape.back() / groups, out = y_shape.back();
     bias = memory::desc({out}, memory::data_type::f32, memory::format_tag::a);
-    kernel = {out / groups, in, w.size[0], w.size[1]};
-    logical_strides = {1, out, w.size[1] * in * out, in * out};
+    kernel = {out / groups, in};
+    kernel.insert(kernel.end(), w.size.begin(), w.size.end());
+    logical_strides = onednn::Dims(kernel.size());
+    logical_strides[0] = 1;
+    logical_strides[1] = out;
+    std::int64_t stride = in * out;
+    for (std::size_t axis = axes; axis-- > 0; stride *= w.size[axis]) logical_strides[2 + axis] = stride;
     if (groups > 1) {
       kernel.insert(kernel.begin(), groups);
       logical_strides.insert(logical_strides.begin(), out / groups);
@@ -43,7 +58,14 @@ struct Convolution {
 
  private:
   static memory::desc image(const Shape& s, DType dtype) {
-    return {{s[0], s[3], s[1], s[2]}, dnnl_type(dtype), onednn::Dims{s[1] * s[2] * s[3], 1, s[2] * s[3], s[3]}};
+    const auto rank = static_cast<std::size_t>(s.rank());
+    onednn::Dims dims = s.sizes(), strides(rank);
+    std::int64_t stride = s.back();
+    for (std::size_t axis = rank - 1; axis-- > 0; stride *= dims[axis]) strides[axis] = stride;
+    strides[rank - 1] = 1;
+    std::rotate(dims.begin() + 1, dims.end() - 1, dims.end());
+    std::rotate(strides.begin() + 1, strides.end() - 1, strides.end());
+    return {dims, dnnl_type(dtype), strides};
   }
 };
 
@@ -176,10 +198,9 @@ double measure(const Conv2dWeightsBf16& convolution, const Shape& x, const Shape
       best_so_far);
 }
 
-}  // namespace
-
-Lowering lower_conv2d(const LowerContext& context) {
-  const auto& def = context.op.as<Conv2d>();
+template <std::size_t axes>
+Lowering lower_forward(const LowerContext& context) {
+  const auto& def = context.op.as<Conv<axes>>();
   const DType dtype = context.input(0).dtype;
   const Convolution g(def.window, def.groups, context.input(0).shape, context.output(0).shape, dtype);
   const bool has_bias = context.op.inputs.size() > 2;
@@ -208,8 +229,9 @@ Lowering lower_conv2d(const LowerContext& context) {
   return lowering;
 }
 
-Lowering lower_conv2d_grad_input(const LowerContext& context) {
-  const auto& def = context.op.as<Conv2dGradInput>();
+template <std::size_t axes>
+Lowering lower_grad_input(const LowerContext& context) {
+  const auto& def = context.op.as<ConvGradInput<axes>>();
   require(!def.accumulate, "the CPU backend cannot add the gradient to another gradient");
   const DType dtype = context.input(0).dtype;
   const Convolution g(def.window, def.groups, def.input, context.input(0).shape, dtype);
@@ -240,7 +262,7 @@ std::vector<dnnl::convolution_backward_weights::primitive_desc> weight_gradients
   auto offered = onednn::convolution_weights(context.dnnl.engine(), g.shape, g.x, g.any_kernel(DType::float32), g.y,
                                              hint, attributes());
   const std::int64_t in = g.kernel[g.kernel.size() - 3];
-  if (in < 16 && (g.shape.strides[0] > 1 || g.shape.strides[1] > 1)) {
+  if (in < 16 && std::ranges::any_of(g.shape.strides, [](std::int64_t stride) { return stride > 1; })) {
     std::erase_if(offered, [](const auto& desc) { return std::string(desc.impl_info_str()).starts_with("jit_1x1"); });
   }
   return offered;
@@ -248,14 +270,17 @@ std::vector<dnnl::convolution_backward_weights::primitive_desc> weight_gradients
 
 // oneDNN's implementation writes the gradient of the kernel to scratch memory in its own layout; a reorder then writes
 // it to (or adds it to) the logical gradient.
-Lowering lower_conv2d_grad_weights(const LowerContext& context) {
-  const auto& def = context.op.as<Conv2dGradWeights>();
+template <std::size_t axes>
+Lowering lower_grad_weights(const LowerContext& context) {
+  const auto& def = context.op.as<ConvGradWeights<axes>>();
   const DType dtype = context.input(0).dtype;
   const Shape& dy = context.input(1).shape;
   const Convolution g(def.window, def.groups, context.input(0).shape, dy, dtype);
   std::optional<Conv2dWeightsBf16> own;
-  if (dtype == DType::bfloat16 && def.groups == 1 && Conv2dWeightsBf16::available()) {
-    own.emplace(def.window, context.input(0).shape, dy, context.threads);
+  if constexpr (axes == 2) {
+    if (dtype == DType::bfloat16 && def.groups == 1 && Conv2dWeightsBf16::available()) {
+      own.emplace(def.window, context.input(0).shape, dy, context.threads);
+    }
   }
   const auto recorded = context.choices.find(context.key());
   if (own && recorded == own_weights) return lower_own_weights(context, *own);
@@ -285,7 +310,7 @@ Lowering lower_conv2d_grad_weights(const LowerContext& context) {
   constexpr std::int64_t alignment = 64;
   const auto physical_bytes = static_cast<std::int64_t>(physical.get_size());
   const std::int64_t scratch = direct ? 0 : (physical_bytes + alignment - 1) / alignment * alignment;
-  const std::int64_t rows = dy.count() / dy[3], channels = dy[3];
+  const std::int64_t rows = dy.rows(), channels = dy.back();
   Lowering lowering = context.logical();
   lowering.implementation = std::string("conv:") + desc.impl_info_str();
   lowering.workspace_bytes = scratch + std::max({scratch_bytes(desc), reorder ? scratch_bytes(*reorder) : 0,
@@ -317,5 +342,14 @@ Lowering lower_conv2d_grad_weights(const LowerContext& context) {
   };
   return lowering;
 }
+
+}  // namespace
+
+Lowering lower_conv2d(const LowerContext& context) { return lower_forward<2>(context); }
+Lowering lower_conv3d(const LowerContext& context) { return lower_forward<3>(context); }
+Lowering lower_conv2d_grad_input(const LowerContext& context) { return lower_grad_input<2>(context); }
+Lowering lower_conv3d_grad_input(const LowerContext& context) { return lower_grad_input<3>(context); }
+Lowering lower_conv2d_grad_weights(const LowerContext& context) { return lower_grad_weights<2>(context); }
+Lowering lower_conv3d_grad_weights(const LowerContext& context) { return lower_grad_weights<3>(context); }
 
 }  // namespace trainctl::cpu
