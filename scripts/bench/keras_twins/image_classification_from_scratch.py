@@ -5,9 +5,9 @@ from keras import layers
 from twin_support import images
 
 
-
 def data(random, samples):
     return images(random, samples, 48, 40), random.integers(0, 2, samples)
+
 
 def block(x, filters, name):
     branch = x
@@ -17,6 +17,7 @@ def block(x, filters, name):
         branch = layers.BatchNormalization(name=f"{name}_norm{i}")(branch)
     branch = layers.MaxPooling2D(3, 2, padding="same")(branch)
     return layers.Add()([branch, layers.Conv2D(filters, 1, 2, padding="same", name=f"{name}_shortcut_project")(x)])
+
 
 def network():
     image = layers.Input((48, 40, 3))

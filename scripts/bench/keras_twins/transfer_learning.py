@@ -4,8 +4,10 @@ from keras import layers
 
 from twin_support import images
 
+
 def data(random, samples):
     return images(random, samples, 40, 40), random.integers(0, 2, samples)
+
 
 def network():
     model = keras.Sequential([
