@@ -18,7 +18,7 @@ def convolutions(x, name, layer, filters):
 
 def network():
     image = layers.Input((48, 32, 3))
-    x = layers.Conv2D(32, 3, 2, padding="same", name="stem")(image)
+    x = layers.Conv2D(32, 3, 2, padding="same", name="stem")(layers.Rescaling(1 / 255)(image))
     x = layers.ReLU()(layers.BatchNormalization(name="stem_norm")(x))
     for i, filters in enumerate((64, 128), 1):
         y = convolutions(x, f"down{i}", layers.SeparableConv2D, filters)
