@@ -67,7 +67,7 @@ ExpressionOperand joined(const FunctionCall& call, const Factor& of, const std::
 // The product of values with a weight that shares no letter of the result with them.
 ExpressionOperand weighted(const FunctionCall& call, const Factor& x, const Factor& weight, const std::string& result) {
   if (weight.value.weight == no_tensor) {
-    call.fail("x2 must be a weight itself, not a value that is computed from weights");
+    call.fail("the factor without samples must be a weight itself, not a value that is computed from weights");
   }
   const std::string summed = letters_in(weight.letters, x.letters), made = letters_in(weight.letters, x.letters, false),
                     rows = letters_in(x.letters, summed, false);

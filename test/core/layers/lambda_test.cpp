@@ -106,7 +106,8 @@ TEST_CASE("expressions that do not fit are reported with the column and the reas
   CHECK(problem("x.sum(axis=1)") == "column 1 of the expression: tensors have no methods; write sum(x, ...)");
   CHECK(problem("'norm(x, 1, -1)'") == "column 1 of the expression: norm(): ord must be None or 2, the Euclidean norm");
   CHECK(problem("{expression: x @ (w * 2), weights: {w: {shape: [3, 3]}}}") ==
-        "column 3 of the expression: matmul(): x2 must be a weight itself, not a value that is computed from weights");
+        "column 3 of the expression: matmul(): the factor without samples must be a weight itself, not a value that is "
+        "computed from weights");
   CHECK(problem("einsum('bij,bjk->bik', x, x)") == "column 1 of the expression: einsum(): 'j' has the sizes 3 and 4");
   CHECK(problem("einsum('bii->bi', x)") ==
         "column 1 of the expression: einsum(): 'i' occurs twice in the dimensions 'bii', which is not supported");
