@@ -24,6 +24,7 @@ enum class Purpose : std::uint32_t {
   noise = 8,
   skipped = 9,
   generate = 10,
+  numbers = 11,
 };
 
 constexpr int philox_words = 4;  // number of words in a block

@@ -49,6 +49,7 @@
   X(mask_positions) \
   X(masked_mean) \
   X(concatenate) \
+  X(random_numbers) \
   X(cast)
 
 // Ops of the forward pass that can be exported to ONNX and have no kernels because they only alias memory.

@@ -54,6 +54,7 @@ struct Generator::Steps {
   TensorId logits = no_tensor;
   std::vector<std::vector<std::int32_t>> inputs;  // of each input of the model, [texts, count]
   std::vector<std::int32_t> starts;
+  std::vector<std::int64_t> samples;
   Batch batch;
 };
 
@@ -126,6 +127,8 @@ void Generator::add_program(const RunSpec& spec, std::int64_t steps, std::vector
   }
   added->starts.resize(static_cast<std::size_t>(sizes_.texts));
   if (keeps) added->batch.inputs.push_back({added->starts.data(), DType::int32, sizes_.texts});
+  for (std::int64_t text = 0; text < sizes_.texts; ++text) added->samples.push_back(text);
+  added->batch.samples = {added->samples.data(), DType::int64, sizes_.texts};
   added->batch.count = added->batch.global_count = sizes_.texts;
   steps_.push_back(std::move(added));
   programs.push_back(std::move(built.program));

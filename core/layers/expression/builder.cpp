@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/base/format.h"
+#include "core/base/random.h"
 #include "core/graph/ops/dense.h"
 #include "core/graph/ops/elementwise/elementwise.h"
 #include "core/graph/ops/images/padding.h"
@@ -39,6 +40,27 @@ void broadcast(const ExpressionOperand& x, ExpressionOperand& to, int column) {
   }
   to.shape = joined.shape;
   to.has_samples = joined.has_samples;
+}
+
+// One item of a list, or a list of consecutive ones.
+ExpressionOperand item_of(const ExpressionOperand& list, const Expression& expression) {
+  const Subscript& of = expression.subscripts[0];
+  const std::int64_t count = std::ssize(list.items);
+  const auto counted = [&](std::int64_t number) { return number < 0 ? number + count : number; };
+  if (expression.subscripts.size() > 1 || of.step.value_or(1) != 1 ||
+      (of.kind != Subscript::Kind::element && of.kind != Subscript::Kind::slice)) {
+    throw ExpressionError(of.column, "the subscript of a list is a number, or a slice such as 1:3");
+  }
+  if (of.kind == Subscript::Kind::element) {
+    const std::int64_t at = counted(*of.begin);
+    if (at < 0 || at >= count) throw ExpressionError(of.column, format("the list has {} items", count));
+    return list.items[static_cast<std::size_t>(at)];
+  }
+  ExpressionOperand part = list;
+  const std::int64_t begin = std::clamp<std::int64_t>(counted(of.begin.value_or(0)), 0, count),
+                     end = std::clamp<std::int64_t>(counted(of.end.value_or(count)), begin, count);
+  part.items.assign(list.items.begin() + begin, list.items.begin() + end);
+  return part;
 }
 
 }  // namespace
@@ -133,9 +155,12 @@ ExpressionOperand ExpressionBuilder::computable(const ExpressionOperand& of) {
   return of_tensor(copy->second, false, of.column);
 }
 
-ExpressionOperand ExpressionBuilder::product(const ExpressionOperand& x, const ExpressionOperand& weight, int column) {
+ExpressionOperand ExpressionBuilder::product(const ExpressionOperand& x, const ExpressionOperand& weight,
+                                             bool transposed, int column) {
   require(weight.weight != no_tensor, "expression: the second factor is not a weight");
-  return of_tensor(scope_.append(std::make_shared<Dense>(), {tensor(x), weight.weight}), true, column);
+  std::shared_ptr<const OpDef> def;
+  transposed ? def = std::make_shared<DenseGradInput>() : def = std::make_shared<Dense>();
+  return of_tensor(scope_.append(std::move(def), {tensor(x), weight.weight}), true, column);
 }
 
 ExpressionOperand ExpressionBuilder::name(const Expression& expression) {
@@ -241,6 +266,19 @@ ExpressionOperand ExpressionBuilder::op(std::shared_ptr<const OpDef> def, const 
   return of_tensor(scope_.append(std::move(def), std::move(tensors)), has_samples, column);
 }
 
+ExpressionOperand ExpressionBuilder::random(RandomNumbers::Kind distribution, const ExpressionOperand& x, Shape sample,
+                                            int column) {
+  if (scope_.samples_and_step == nullptr) throw ExpressionError(column, "a loss has no random numbers");
+  std::vector<TensorId> inputs = scope_.samples_and_step();
+  if (x.shape[0] != scope_.type_of(inputs[0]).shape[0]) {
+    throw ExpressionError(column, "there are no random numbers inside time_distributed; draw them before or after it");
+  }
+  const std::uint32_t place = name_hash(format("{}/random_{}", scope_.path, ++drawn_));
+  auto def = std::make_shared<RandomNumbers>(distribution, std::move(sample), scope_.dtype, scope_.seed, place);
+  inputs.insert(inputs.begin(), tensor(x));
+  return of_tensor(scope_.append(std::move(def), std::move(inputs)), true, column);
+}
+
 ExpressionOperand ExpressionBuilder::stored(const ExpressionOperand& of) {
   return of_tensor(tensor(of), of.has_samples, of.column);
 }
@@ -268,7 +306,8 @@ ExpressionOperand ExpressionBuilder::reduced(const ExpressionOperand& x, ReduceK
 
 ExpressionOperand ExpressionBuilder::subscript(const Expression& expression) {
   ExpressionOperand x = evaluate(expression.operands[0]);
-  if (!x.is_tensor()) throw ExpressionError(expression.column, "only a tensor has subscripts");
+  if (x.kind == ExpressionOperand::Kind::list) return item_of(x, expression);
+  if (!x.is_tensor()) throw ExpressionError(expression.column, "only a tensor or a list has subscripts");
   std::int64_t taken = 0;
   for (const Subscript& of : expression.subscripts) {
     taken += of.kind == Subscript::Kind::element || of.kind == Subscript::Kind::slice ? 1 : 0;

@@ -12,6 +12,7 @@
 #include "core/expression/elementwise_program.h"
 #include "core/expression/syntax.h"
 #include "core/graph/op.h"
+#include "core/graph/ops/elementwise/random_numbers.h"
 #include "core/graph/ops/reduce.h"
 
 namespace trainctl {
@@ -29,16 +30,20 @@ struct ExpressionScope {
   // Appends an op with one output, and returns the output.
   std::function<TensorId(std::shared_ptr<const OpDef>, std::vector<TensorId>)> append;
   std::function<TensorType(TensorId)> type_of;
+  // For random numbers: returns the samples' numbers and the step. Null: the expression has no random numbers.
+  std::function<std::vector<TensorId>()> samples_and_step;
+  std::uint64_t seed = 0;
+  std::string path;  // the place of the expression in the model
 };
 
 // A value in an expression. A tensor is a value of the builder's elementwise program until an op needs it.
 struct ExpressionOperand {
-  enum class Kind { tensor, number, boolean, list, text, none };
+  enum class Kind { tensor, number, boolean, list, text, samples, none };
   Kind kind = Kind::none;
   int column = 0;                        // of the expression that gave it
   double number = 0;                     // number, boolean
   std::string text;                      // text
-  std::vector<ExpressionOperand> items;  // list
+  std::vector<ExpressionOperand> items;  // list; samples: the tensor of whose samples it is the number
   TensorId weight = no_tensor;           // of a weight that nothing has been computed from yet; it has no step
   int step = -1;                         // of a tensor or a number: in the elementwise program
   Shape shape;                           // of a tensor
@@ -72,8 +77,11 @@ class ExpressionBuilder {
   ExpressionOperand stored(const ExpressionOperand& of);
   // A tensor with the values of `of` and another shape of as many elements.
   ExpressionOperand reshaped(const ExpressionOperand& of, Shape shape);
-  // x times a weight [in, out], which must be a weight itself.
-  ExpressionOperand product(const ExpressionOperand& x, const ExpressionOperand& weight, int column);
+  // x times a weight [in..., out...] or, if `transposed`, [out..., in...], which must be a weight itself. The result
+  // has one dimension for all of `out`.
+  ExpressionOperand product(const ExpressionOperand& x, const ExpressionOperand& weight, bool transposed, int column);
+  // Random numbers of shape [samples of x, sample...], others for each call.
+  ExpressionOperand random(RandomNumbers::Kind distribution, const ExpressionOperand& x, Shape sample, int column);
   // The output of an op on materialized operands.
   ExpressionOperand op(std::shared_ptr<const OpDef> def, const std::vector<ExpressionOperand>& inputs, int column);
   // The sum (times `scale`) or the extreme over the dimensions `axes`, ascending, which have size 1 with `keep` and
@@ -99,6 +107,7 @@ class ExpressionBuilder {
   std::map<TensorId, TensorId> copies_;   // of weights
   std::map<TensorId, TensorId> narrow_;   // of tensors without samples: without leading dimensions of size 1
   std::map<int, TensorId> materialized_;  // key: step
+  int drawn_ = 0;                         // number of calls of random()
 };
 
 // Text such as "(batch, 28, 3)" for messages.

@@ -35,6 +35,14 @@ class FunctionCall {
   [[noreturn]] void fail(const std::string& message) const {
     throw ExpressionError(column, format("{}(): {}", function, message));
   }
+  // The value of another expression, whose mistakes are reported at this call.
+  ExpressionOperand evaluate(std::string_view text, const std::map<std::string, ExpressionOperand>& names) const {
+    try {
+      return builder.evaluate(parse_expression(text), names);
+    } catch (const ExpressionError& error) {
+      fail(error.what());
+    }
+  }
   const ExpressionOperand& of(const std::string& name) const { return arguments.at(name); }
   const ExpressionOperand& tensor(const std::string& name) const {
     if (!of(name).is_tensor()) fail(format("{} must be a tensor", name));
@@ -53,11 +61,15 @@ class FunctionCall {
     if (!is_whole) fail(format("{} must be a whole number, or a list of them", name));
     return static_cast<std::int64_t>(value.number);
   }
-  std::vector<std::int64_t> whole_numbers(const std::string& name) const {
+  // `may_have_samples`: whether the list may have a number of samples, which is -1.
+  std::vector<std::int64_t> whole_numbers(const std::string& name, bool may_have_samples = false) const {
     const ExpressionOperand& value = of(name);
     if (value.kind != ExpressionOperand::Kind::list) return {whole(value, name)};
     std::vector<std::int64_t> numbers;
-    for (const ExpressionOperand& item : value.items) numbers.push_back(whole(item, name));
+    for (const ExpressionOperand& item : value.items) {
+      const bool samples = may_have_samples && item.kind == ExpressionOperand::Kind::samples;
+      numbers.push_back(samples ? -1 : whole(item, name));
+    }
     return numbers;
   }
   // A dimension of a tensor with `rank` dimensions, counted from 0.
@@ -88,11 +100,36 @@ ExpressionOperand norm(const FunctionCall& call);
 ExpressionOperand normalize(const FunctionCall& call);
 ExpressionOperand standard_deviation(const FunctionCall& call);
 
+// Sums of products (products.cpp).
+ExpressionOperand einsum(const FunctionCall& call);
+ExpressionOperand matmul(const FunctionCall& call);
+
+// Random numbers (random.cpp).
+ExpressionOperand shape(const FunctionCall& call);
+ExpressionOperand random_normal(const FunctionCall& call);
+ExpressionOperand random_uniform(const FunctionCall& call);
+
+// The tensor with its dimensions in another order, in which the samples stay first (shapes.cpp).
+ExpressionOperand permuted(ExpressionBuilder& builder, const ExpressionOperand& x, std::vector<std::int64_t> order,
+                           int column);
+
 // Changes of shape (shapes.cpp).
 ExpressionOperand transpose(const FunctionCall& call);
 ExpressionOperand reshape(const FunctionCall& call);
 ExpressionOperand expand_dims(const FunctionCall& call);
 ExpressionOperand squeeze(const FunctionCall& call);
 ExpressionOperand concatenate(const FunctionCall& call);
+// The sizes of x before, along and after an axis, with the samples as the first dimension, which is 1 for weights.
+Shape around(const ExpressionOperand& x, int axis);
+
+// Orders, joins, splits and repetitions (moves.cpp).
+ExpressionOperand swapaxes(const FunctionCall& call);
+ExpressionOperand moveaxis(const FunctionCall& call);
+ExpressionOperand stack(const FunctionCall& call);
+ExpressionOperand split(const FunctionCall& call);
+ExpressionOperand roll(const FunctionCall& call);
+ExpressionOperand repeat(const FunctionCall& call);
+ExpressionOperand tile(const FunctionCall& call);
+ExpressionOperand pad(const FunctionCall& call);
 
 }  // namespace trainctl::expression

@@ -10,16 +10,6 @@ namespace trainctl {
 namespace expression {
 namespace {
 
-ExpressionOperand matmul(const FunctionCall& call) {
-  const ExpressionOperand &x = call.tensor("x1"), &y = call.tensor("x2");
-  if (!x.has_samples || y.has_samples || y.rank() != 2 || x.rank() < 2) {
-    call.fail("x1 must have samples and x2 must be a weight of two dimensions");
-  }
-  if (y.weight == no_tensor) call.fail("x2 must be a weight itself, not a value that is computed from weights");
-  if (x.shape.back() != y.shape[0]) call.fail(format("{} and {} do not fit", shape_text(x), shape_text(y)));
-  return call.builder.product(x, y, call.column);
-}
-
 struct Function {
   const char* name;
   const char* parameters;  // with their defaults
@@ -42,7 +32,19 @@ constexpr Function functions[] = {
     {"expand_dims", "x axis", expand_dims},
     {"squeeze", "x axis", squeeze},
     {"concatenate", "xs axis=0", concatenate},
+    {"stack", "x axis=0", stack},
+    {"split", "x indices_or_sections axis=0", split},
+    {"swapaxes", "x axis1 axis2", swapaxes},
+    {"moveaxis", "x source destination", moveaxis},
+    {"roll", "x shift axis", roll},
+    {"repeat", "x repeats axis", repeat},
+    {"tile", "x repeats", tile},
+    {"pad", "x pad_width mode='constant' constant_values=0", pad},
     {"matmul", "x1 x2", matmul},
+    {"einsum", "subscripts x1 x2=None", einsum},
+    {"shape", "x", shape},
+    {"random_normal", "shape mean=0 stddev=1", random_normal},
+    {"random_uniform", "shape minval=0 maxval=1", random_uniform},
     {"norm", "x ord=None axis=None keepdims=False", norm},
     {"normalize", "x axis=-1 order=2 epsilon=1e-7", normalize},
     {"std", "x axis=None keepdims=False", standard_deviation},
@@ -61,6 +63,18 @@ constexpr Composite composites[] = {
     {"log10", "x", "log(x) * 0.4342944819032518"},
     {"sinh", "x", "(exp(x) - exp(-x)) * 0.5"},
     {"cosh", "x", "(exp(x) + exp(-x)) * 0.5"},
+    {"exp2", "x", "2 ** x"},
+    {"trunc", "x", "where(x < 0, ceil(x), floor(x))"},
+    {"isinf", "x", "~(isfinite(x) | isnan(x))"},
+    {"any", "x axis=None keepdims=False", "max(x != 0, axis, keepdims)"},
+    {"all", "x axis=None keepdims=False", "min(x != 0, axis, keepdims)"},
+    {"count_nonzero", "x axis=None", "sum(x != 0, axis)"},
+    {"full_like", "x fill_value", "fill_value"},
+    {"arcsin", "x", "arctan(x * rsqrt((1 - x) * (1 + x)))"},
+    {"arccos", "x", "1.5707963267948966 - arctan(x * rsqrt((1 - x) * (1 + x)))"},
+    {"arctanh", "x", "0.5 * (log1p(x) - log1p(-x))"},
+    {"arcsinh", "x", "where(x < 0, -1, 1) * log1p(maximum(x, -x) + x * x / (1 + sqrt(1 + x * x)))"},
+    {"arccosh", "x", "log(x + sqrt((x - 1) * (x + 1)))"},
     {"clip", "x x_min x_max", "minimum(maximum(x, x_min), x_max)"},
     {"hypot", "x1 x2", "sqrt(x1 * x1 + x2 * x2)"},
     {"logaddexp", "x1 x2", "x1 + softplus(x2 - x1)"},
@@ -79,6 +93,15 @@ constexpr Composite composites[] = {
     {"hard_sigmoid", "x", "relu6(x + 3) / 6"},
     {"hard_silu", "x", "x * relu6(x + 3) / 6"},
     {"hard_tanh", "x", "clip(x, -1, 1)"},
+    {"celu", "x alpha=1.0", "maximum(0, x) + alpha * expm1(minimum(x, 0) / alpha)"},
+    {"glu", "x axis=-1", "split(x, 2, axis)[0] * sigmoid(split(x, 2, axis)[1])"},
+    {"hard_shrink", "x threshold=0.5", "where(abs(x) > threshold, x, 0)"},
+    {"soft_shrink", "x threshold=0.5", "maximum(x - threshold, 0) + minimum(x + threshold, 0)"},
+    {"tanh_shrink", "x", "x - tanh(x)"},
+    {"threshold", "x threshold default_value", "where(x > threshold, x, default_value)"},
+    {"squareplus", "x b=4", "0.5 * (x + sqrt(x * x + b))"},
+    {"sparse_plus", "x", "where(x <= -1, 0, where(x < 1, 0.25 * (x + 1) ** 2, x))"},
+    {"sparse_sigmoid", "x", "clip(0.5 * (x + 1), 0, 1)"},
     {"log_softmax", "x axis=-1", "x - logsumexp(x, axis, True)"},
     {"var", "x axis=None keepdims=False", "mean(square(x - mean(x, axis, True)), axis, keepdims)"},
     {"l2_normalize", "x axis=-1 epsilon=1e-12", "x * rsqrt(maximum(sum(x * x, axis, True), epsilon))"},
@@ -94,8 +117,8 @@ constexpr struct {
                {"amin", "min"},       {"reduce_sum", "sum"},     {"reduce_mean", "mean"},
                {"reduce_max", "max"}, {"reduce_min", "min"}};
 
-constexpr std::string_view modules[] = {"ops",     "keras.ops", "np", "numpy", "tf",
-                                        "tf.math", "tf.nn",     "K",  "torch", "jnp"};
+constexpr std::string_view modules[] = {"ops", "keras.ops", "np",  "numpy",  "tf",           "tf.math",  "tf.nn",
+                                        "K",   "torch",     "jnp", "random", "keras.random", "tf.random"};
 
 template <class T, std::size_t n>
 const T* find_by_name(const T (&table)[n], std::string_view name) {
@@ -119,6 +142,7 @@ std::string function_name(const Expression& call) {
       throw ExpressionError(call.column, format("tensors have no methods; write {}({}, ...)", name, before));
     }
   }
+  if (name == "normal" || name == "uniform") return "random_" + std::string(name);
   for (const auto& of : expression::aliases) {
     if (of.name == name) return std::string(of.meaning);
   }
@@ -140,11 +164,7 @@ ExpressionOperand call_function(ExpressionBuilder& builder, const Expression& ca
   }
   if (const Composite* of = find_by_name(composites, name)) {
     const FunctionCall made(builder, call, name, of->parameters);
-    try {
-      return builder.evaluate(parse_expression(of->expression), made.arguments);
-    } catch (const ExpressionError& error) {
-      made.fail(error.what());
-    }
+    return made.evaluate(of->expression, made.arguments);
   }
   throw ExpressionError(call.column,
                         format("there is no function '{}'{}", call.text, suggestion(name, expression_functions())));

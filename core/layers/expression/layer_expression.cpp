@@ -12,6 +12,9 @@ ExpressionScope scope_of(Layer& layer) {
     return layer.op(std::move(def), std::move(of))[0];
   };
   scope.type_of = [&layer](TensorId tensor) { return layer.type(layer.output(tensor)); };
+  scope.samples_and_step = [&layer] { return layer.dropout_inputs(); };
+  scope.seed = layer.seed();
+  scope.path = layer.path();
   return scope;
 }
 

@@ -67,19 +67,18 @@ ExpressionOperand norm(const FunctionCall& call) {
     call.fail("ord must be None or 2, the Euclidean norm");
   const std::map<std::string, ExpressionOperand> arguments = {
       {"x", call.tensor("x")}, {"axis", call.of("axis")}, {"keepdims", call.of("keepdims")}};
-  const ExpressionOperand sum = call.builder.evaluate(parse_expression("sum(x * x, axis, keepdims)"), arguments);
-  return call.builder.evaluate(parse_expression(root_of_sum), {{"s", sum}});
+  const ExpressionOperand sum = call.evaluate("sum(x * x, axis, keepdims)", arguments);
+  return call.evaluate(root_of_sum, {{"s", sum}});
 }
 
 ExpressionOperand normalize(const FunctionCall& call) {
   if (call.of("order").number != 2) call.fail("order must be 2, the Euclidean norm");
-  return call.builder.evaluate(parse_expression("x * rsqrt(maximum(sum(x * x, axis, True), epsilon * epsilon))"),
-                               call.arguments);
+  return call.evaluate("x * rsqrt(maximum(sum(x * x, axis, True), epsilon * epsilon))", call.arguments);
 }
 
 ExpressionOperand standard_deviation(const FunctionCall& call) {
-  const ExpressionOperand variance = call.builder.evaluate(parse_expression("var(x, axis, keepdims)"), call.arguments);
-  return call.builder.evaluate(parse_expression(root_of_sum), {{"s", variance}});
+  const ExpressionOperand variance = call.evaluate("var(x, axis, keepdims)", call.arguments);
+  return call.evaluate(root_of_sum, {{"s", variance}});
 }
 
 }  // namespace trainctl::expression

@@ -9,21 +9,27 @@
 
 namespace trainctl {
 namespace expression {
-namespace {
-
-// The sizes of x before, along and after an axis, with the samples as the first dimension.
 Shape around(const ExpressionOperand& x, int axis) {
-  Shape shape{x.shape[0], 1, x.shape[axis], 1};
-  for (int k = 1; k < axis; ++k) shape[1] *= x.shape[k];
+  Shape shape{x.has_samples ? x.shape[0] : 1, 1, x.shape[axis], 1};
+  for (int k = x.has_samples ? 1 : 0; k < axis; ++k) shape[1] *= x.shape[k];
   for (int k = axis + 1; k < static_cast<int>(x.rank()); ++k) shape[3] *= x.shape[k];
   return shape;
 }
 
-}  // namespace
+ExpressionOperand permuted(ExpressionBuilder& builder, const ExpressionOperand& x, std::vector<std::int64_t> order,
+                           int column) {
+  if (std::is_sorted(order.begin(), order.end())) return x;
+  if (x.has_samples) return builder.op(std::make_shared<Permute>(std::move(order)), {x}, column);
+  Shape shape = x.shape;
+  for (std::size_t k = 0; k < order.size(); ++k) shape[static_cast<std::int64_t>(k)] = x.shape[order[k]];
+  for (std::int64_t& axis : order) ++axis;
+  order.insert(order.begin(), 0);
+  const ExpressionOperand one = builder.reshaped(x, x.shape.with_front(1));
+  return builder.reshaped(builder.op(std::make_shared<Permute>(std::move(order)), {one}, column), shape);
+}
 
 ExpressionOperand transpose(const FunctionCall& call) {
   const ExpressionOperand& x = call.tensor("x");
-  if (!x.has_samples) call.fail("a weight is not transposed; declare it with the other order of dimensions");
   std::vector<std::int64_t> order;
   if (call.of("axes").kind == ExpressionOperand::Kind::none) {
     for (std::int64_t axis = x.rank(); axis-- > 0;) order.push_back(axis);
@@ -36,13 +42,13 @@ ExpressionOperand transpose(const FunctionCall& call) {
     if (sorted[k] != static_cast<std::int64_t>(k)) call.fail("axes must name each dimension once");
   }
   if (std::ssize(order) != x.rank()) call.fail(format("axes must name the {} dimensions", x.rank()));
-  if (order.empty() || order[0] != 0) call.fail("dimension 0, that of the samples, must stay first");
-  return call.builder.op(std::make_shared<Permute>(std::move(order)), {x}, call.column);
+  if (x.has_samples && order[0] != 0) call.fail("dimension 0, that of the samples, must stay first");
+  return permuted(call.builder, x, std::move(order), call.column);
 }
 
 ExpressionOperand reshape(const FunctionCall& call) {
   const ExpressionOperand& x = call.tensor("x");
-  std::vector<std::int64_t> sizes = call.whole_numbers("newshape");
+  std::vector<std::int64_t> sizes = call.whole_numbers("newshape", true);
   if (x.has_samples) {
     if (sizes.empty() || sizes[0] != -1) call.fail("newshape must begin with -1, the number of samples");
     sizes[0] = x.shape[0];
@@ -89,10 +95,10 @@ ExpressionOperand concatenate(const FunctionCall& call) {
   Shape shape = first.shape;
   shape[axis] = 0;
   for (const ExpressionOperand& x : list.items) {
-    bool fits = x.is_tensor() && x.rank() == first.rank() && x.has_samples;
+    bool fits = x.is_tensor() && x.rank() == first.rank() && x.has_samples == first.has_samples;
     for (int k = 0; fits && k < static_cast<int>(x.rank()); ++k) fits = k == axis || x.shape[k] == first.shape[k];
     if (!fits) {
-      call.fail(format("all items need samples and the dimensions of {}, except for axis {}", shape_text(first), axis));
+      call.fail(format("all items need the dimensions of {}, except for axis {}", shape_text(first), axis));
     }
     shape[axis] += x.shape[axis];
     const Shape of = around(x, axis);
@@ -128,7 +134,6 @@ ExpressionOperand sliced(ExpressionBuilder& builder, const ExpressionOperand& x,
     if (begin >= end) throw ExpressionError(subscript.column, "the slice is empty");
     if (begin == 0 && end == size) return x;
   }
-  if (!x.has_samples) throw ExpressionError(subscript.column, "a weight has no slices; declare it smaller");
   const ExpressionOperand image = builder.reshaped(x, expression::around(x, axis));
   const Borders others{{0, begin}, {0, size - end}};
   Shape shape = x.shape;

@@ -11,6 +11,7 @@
 #include "core/graph/ops/elementwise/gated_linear_unit.h"
 #include "core/graph/ops/elementwise/noise.h"
 #include "core/graph/ops/elementwise/prelu.h"
+#include "core/graph/ops/elementwise/random_numbers.h"
 #include "core/graph/ops/embedding.h"
 #include "core/graph/ops/images/convolution.h"
 #include "core/graph/ops/images/padding.h"
@@ -99,6 +100,10 @@ void add_combinations(Cases& cases, DType dtype) {
   cases.push_back({"gaussian_noise",
                    {x, {{{4}, DType::int64}, 0, 1000}, {{{}, DType::int64}, 0, 50}},
                    always_a<GaussianNoise>(0.25f, 7u, 9u),
+                   2});
+  cases.push_back({"random_numbers",
+                   {x, {{{4}, DType::int64}, 0, 1000}, {{{}, DType::int64}, 0, 50}},
+                   always_a<RandomNumbers>(RandomNumbers::Kind::normal, Shape{3, 5}, dtype, 7u, 9u),
                    2});
 }
 

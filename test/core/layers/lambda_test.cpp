@@ -1,4 +1,7 @@
 // Tests the layer lambda: shapes, weights, and the messages for expressions that do not fit.
+#include <set>
+
+#include "core/graph/ops/elementwise/random_numbers.h"
 #include "test/catch.h"
 #include "test/core/layers/build.h"
 
@@ -62,6 +65,18 @@ TEST_CASE("a lambda combines the outputs of several layers, and elementwise func
   CHECK(computing == 1);
 }
 
+TEST_CASE("a lambda draws random numbers in training and in prediction, others for each call") {
+  const std::string layer = "'random_normal(x) + keras.random.uniform((shape(x)[0], 4, 3)) - random_normal(x)'";
+  for (const bool training : {true, false}) {
+    const BuiltModel model = build(network(layer), {4, 3}, training);
+    std::set<std::uint32_t> places;
+    for (const Op& op : model.graph.ops) {
+      if (const auto* numbers = op.get_if<RandomNumbers>()) places.insert(numbers->layer);
+    }
+    CHECK(places.size() == 3);
+  }
+}
+
 TEST_CASE("expressions that do not fit are reported with the column and the reason") {
   CHECK(problem("x * sigmod(x)") ==
         "column 5 of the expression: there is no function 'sigmod'; did you mean 'sigmoid'?");
@@ -91,7 +106,27 @@ TEST_CASE("expressions that do not fit are reported with the column and the reas
   CHECK(problem("x.sum(axis=1)") == "column 1 of the expression: tensors have no methods; write sum(x, ...)");
   CHECK(problem("'norm(x, 1, -1)'") == "column 1 of the expression: norm(): ord must be None or 2, the Euclidean norm");
   CHECK(problem("{expression: x @ (w * 2), weights: {w: {shape: [3, 3]}}}") ==
-        "column 3 of the expression: matmul(): x2 must be a weight itself, not a value that is computed from weights");
+        "column 3 of the expression: matmul(): the factor without samples must be a weight itself, not a value that is "
+        "computed from weights");
+  CHECK(problem("einsum('bij,bjk->bik', x, x)") == "column 1 of the expression: einsum(): 'j' has the sizes 3 and 4");
+  CHECK(problem("einsum('bii->bi', x)") ==
+        "column 1 of the expression: einsum(): 'i' occurs twice in the dimensions 'bii', which is not supported");
+  CHECK(problem("einsum('bij->ij', x)") ==
+        "column 1 of the expression: einsum(): the result must begin with 'b', the letter of the samples");
+  CHECK(problem("einsum('bi->b', x)") ==
+        "column 1 of the expression: einsum(): 'bi' does not name the dimensions of (batch, 4, 3)");
+  CHECK(problem("{expression: \"einsum('bij,kjl->bikl', x, w)\", weights: {w: {shape: [2, 3, 5]}}}") ==
+        "column 1 of the expression: einsum(): the summed dimensions of the weight must be its first or its last ones; "
+        "declare it as jkl");
+  CHECK(problem("x @ x").starts_with("column 3 of the expression: matmul(): (batch, 4, 3) and (batch, 4, 3) do not "));
+  CHECK(problem("'x * shape(x)[0]'") == "column 5 of the expression: multiply() takes tensors and numbers");
+  CHECK(problem("'split(x, 2, axis=-1)[0]'") ==
+        "column 1 of the expression: split(): a dimension of 3 cannot be split into 2 equal parts");
+  CHECK(problem("'split(x, 2, axis=1)[2]'") == "column 21 of the expression: the list has 2 items");
+  CHECK(problem("'random_normal((2, 3))'") ==
+        "column 1 of the expression: random_normal(): shape must be a tensor, or a shape that begins with the number "
+        "of samples, such as (shape(x)[0], 8)");
+  CHECK(problem("'random_normal(x, stddev=x[:, :2])'").starts_with("column 1 of the expression: random_normal(): "));
   CHECK(problem("1 + 2").starts_with("the expression has the value of a number"));
   CHECK(problem("'sum(x, axis=(1, 2))'") ==
         "the expression has the value (batch), which is not one row or more for each sample");

@@ -231,5 +231,8 @@ VECTORS = branches(
     layered=[{"layer_normalization": RANDOM}],
     normalized=[{"normalization": {"mean": [0.5], "variance": [2]}}],
     computed=[{"lambda": {"expression": "x * sigmoid(beta * x)", "weights": {"beta": {"shape": [1], "initializer": "ones"}}}}],
+    multiplied=[{"lambda": {"expression": "einsum('bi,bj->bij', x, tanh(x)) @ x[:, :, None]"}}, {"lambda": {"expression": "x[..., 0]"}},
+                {"lambda": {"expression": "einsum('kj,bj->bk', w, roll(x, 1, axis=1))", "weights": {"w": {"shape": [5, 6]}}}}],
+    padded=[{"lambda": {"expression": "pad(x, ((0, 0), (2, 1)))[:, :6] + repeat(split(x, 2, axis=1)[1], 2, axis=1)"}}],
     shared=[{"prelu": {"alpha_initializer": "random_normal"}}, {"activation": {"activation": "softmax"}}],
     **functions([]))

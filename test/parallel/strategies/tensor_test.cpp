@@ -211,6 +211,7 @@ TEST_CASE("a layer that cannot work on split channels gets all of them, even if 
                               "spatial_dropout: 0.5",
                               "dropout: 0.5",
                               "gaussian_noise: 0.1",
+                              "lambda: x * random_normal(x) + roll(x, 1, axis=1)",
                               "upsampling2d: {size: 2}",
                               "zero_padding2d: 1",
                               "max_pooling2d: 2",

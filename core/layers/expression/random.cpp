@@ -1,0 +1,51 @@
+// Random numbers in expressions, and the shapes that they are given.
+#include "core/layers/expression/call.h"
+
+namespace trainctl::expression {
+
+ExpressionOperand shape(const FunctionCall& call) {
+  const ExpressionOperand& x = call.tensor("x");
+  ExpressionOperand sizes{.kind = ExpressionOperand::Kind::list, .column = call.column};
+  for (std::int64_t axis = 0; axis < x.rank(); ++axis) {
+    const bool samples = axis == 0 && x.has_samples;
+    sizes.items.push_back(samples ? ExpressionOperand{.kind = ExpressionOperand::Kind::samples, .column = call.column}
+                                  : call.builder.number(static_cast<double>(x.shape[axis]), call.column));
+    if (samples) sizes.items.back().items = {x};
+  }
+  return sizes;
+}
+
+// Numbers of the shape of a tensor, or of a shape that begins with the number of its samples.
+ExpressionOperand random_numbers(const FunctionCall& call, RandomNumbers::Kind distribution) {
+  const ExpressionOperand& of = call.of("shape");
+  if (of.is_tensor()) {
+    if (!of.has_samples) call.fail("the shape is that of a weight, but random numbers differ between samples");
+    return call.builder.random(distribution, of, of.shape.without_front(), call.column);
+  }
+  if (of.kind != ExpressionOperand::Kind::list || of.items.empty() ||
+      of.items[0].kind != ExpressionOperand::Kind::samples) {
+    call.fail("shape must be a tensor, or a shape that begins with the number of samples, such as (shape(x)[0], 8)");
+  }
+  std::vector<std::int64_t> sizes;
+  for (auto item = of.items.begin() + 1; item != of.items.end(); ++item) {
+    sizes.push_back(call.whole(*item, "shape"));
+    if (sizes.back() < 1 || sizes.back() > (1 << 30)) {
+      call.fail(format("{} is not the size of a dimension", sizes.back()));
+    }
+  }
+  return call.builder.random(distribution, of.items[0].items[0], Shape(std::move(sizes)), call.column);
+}
+
+ExpressionOperand random_normal(const FunctionCall& call) {
+  return call.evaluate("z * stddev + mean", {{"z", random_numbers(call, RandomNumbers::Kind::normal)},
+                                             {"mean", call.of("mean")},
+                                             {"stddev", call.of("stddev")}});
+}
+
+ExpressionOperand random_uniform(const FunctionCall& call) {
+  return call.evaluate("z * (maxval - minval) + minval", {{"z", random_numbers(call, RandomNumbers::Kind::uniform)},
+                                                          {"minval", call.of("minval")},
+                                                          {"maxval", call.of("maxval")}});
+}
+
+}  // namespace trainctl::expression
