@@ -4,6 +4,8 @@ from keras import layers
 
 from twin_support import images
 
+LEARNING_RATE = 0.01
+
 
 def data(random, samples):
     return images(random, samples, 48, 32), random.integers(0, 3, (samples, 48, 32))
@@ -28,5 +30,5 @@ def network():
         y = layers.UpSampling2D()(convolutions(x, f"up{i}", layers.Conv2DTranspose, filters))
         x = layers.Conv2D(filters, 1, padding="same", name=f"up{i}_shortcut_project")(layers.UpSampling2D()(x))
         x = layers.Add()([y, x])
-    x = layers.Conv2D(3, 3, padding="same", activation="softmax", name="predictions")(layers.UpSampling2D()(x))
-    return keras.Model(image, x), "sparse_categorical_crossentropy"
+    x = layers.Conv2D(3, 3, padding="same", name="predictions")(layers.UpSampling2D()(x))
+    return keras.Model(image, x), keras.losses.SparseCategoricalCrossentropy(from_logits=True)
