@@ -2,6 +2,7 @@
 #include "io/keras/layer_weights.h"
 
 #include <algorithm>
+#include <array>
 
 #include "core/base/error.h"
 #include "core/base/format.h"
@@ -24,6 +25,26 @@ Shape depthwise_shape(const Graph& graph, TensorId kernel) {
   return shape;
 }
 
+// Returns the path of the layer that has the tensor in Keras: the first part of the tensor's path below all blocks.
+std::string owner_of(const std::string& tensor, const std::set<std::string>& blocks) {
+  std::size_t begin = 0;  // of the part below the innermost block so far
+  for (std::size_t slash = tensor.find('/'); slash != std::string::npos; slash = tensor.find('/', slash + 1)) {
+    if (blocks.contains(tensor.substr(0, slash))) begin = slash + 1;
+  }
+  return tensor.substr(0, tensor.find('/', begin));
+}
+
+// Refuses a layer that contains layers, if Keras has their weights in another order.
+void check_order(const std::string& path, std::span<const LayerLine> layers, const Tensor& tensor) {
+  static constexpr std::array kept{"bidirectional", "time_distributed", "multi_head_attention",
+                                   "group_query_attention"};
+  const auto line = std::ranges::find(layers, path, &LayerLine::name);
+  if (line == layers.end() || std::ranges::find(kept, line->kind) != kept.end()) return;
+  throw Error(ErrorKind::config, tensor.location,
+              format("the weights of {} '{}' have another order in Keras", line->kind, path),
+              "export the weights as safetensors");
+}
+
 // Adds a list of names as an attribute, or as several numbered attributes if it is too long for one.
 void add_names(Hdf5Group& group, const std::string& attribute, const std::vector<std::string>& names) {
   constexpr std::size_t max_bytes = 60'000;
@@ -43,15 +64,18 @@ void add_names(Hdf5Group& group, const std::string& attribute, const std::vector
 
 }  // namespace
 
-KerasLayerWeights::KerasLayerWeights(const Graph& graph, std::span<const NamedTensor> weights) {
+KerasLayerWeights::KerasLayerWeights(const Graph& graph, std::span<const LayerLine> lines,
+                                     const std::set<std::string>& blocks, std::span<const NamedTensor> weights) {
   const auto stored = by_name(weights);
   std::map<std::string, std::string> paths;  // key: a layer's name in Keras; value: its path
   std::vector<std::string> layers;
   for (std::size_t id = 0; id < graph.tensors.size(); ++id) {
     const Tensor& tensor = graph.tensors[id];
     if (tensor.role != Role::parameter && tensor.role != Role::statistic) continue;
-    const std::string path = tensor.name.substr(0, tensor.name.rfind('/'));
+    const std::string path = owner_of(tensor.name, blocks);
     const std::string leaf = tensor.name.substr(path.size() + 1);
+    const bool is_inner = leaf.find('/') != std::string::npos;
+    if (is_inner) check_order(path, lines, tensor);
     std::string layer = path;
     std::replace(layer.begin(), layer.end(), '/', '_');
     const auto [known, is_new] = paths.emplace(layer, path);
@@ -65,8 +89,14 @@ KerasLayerWeights::KerasLayerWeights(const Graph& graph, std::span<const NamedTe
     require(found != stored.end(), "no weights for " + tensor.name);
     const float* values = found->second->view.as<const float>();
     Hdf5Group& group = root_.groups[layer];
-    if (leaf == "recurrent_bias") {  // the second row of the bias of Keras' GRU
-      Hdf5DataSet& bias = group.data_sets.at("bias");
+    Hdf5Group* inner = &group;  // of the names "query/kernel"
+    std::string name = leaf;
+    for (std::size_t slash = name.find('/'); slash != std::string::npos; slash = name.find('/')) {
+      inner = &inner->groups[name.substr(0, slash)];
+      name = name.substr(slash + 1);
+    }
+    if (name == "recurrent_bias") {  // the second row of the bias of Keras' GRU
+      Hdf5DataSet& bias = inner->data_sets.at("bias");
       const std::int64_t count = bias.shape.count();
       std::vector<float>& rows = memory_.emplace_back(bias.values, bias.values + count);
       rows.insert(rows.end(), values, values + count);
@@ -74,9 +104,9 @@ KerasLayerWeights::KerasLayerWeights(const Graph& graph, std::span<const NamedTe
       continue;
     }
     Shape shape = tensor.type.shape;
-    if (leaf == "depthwise_kernel") shape = depthwise_shape(graph, static_cast<TensorId>(id));
-    if (leaf == "gamma") shape = {shape.back()};  // (1, channels) in layer_scale
-    group.data_sets[leaf] = {shape, values};
+    if (name == "depthwise_kernel") shape = depthwise_shape(graph, static_cast<TensorId>(id));
+    if (leaf == "gamma" && !is_inner) shape = {shape.back()};  // (1, channels) in layer_scale
+    inner->data_sets[name] = {shape, values};
     group.names["weight_names"].push_back(leaf);
   }
   add_names(root_, "layer_names", layers);

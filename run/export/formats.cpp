@@ -90,7 +90,8 @@ ExportedFile write_weights(const std::string& path, const ExportedRun& run) {
 
 ExportedFile write_keras_weights(const std::string& path, const ExportedRun& run) {
   const std::vector<NamedTensor>& tensors = run.checkpoint.snapshot.weights;
-  const KerasLayerWeights weights(network_of(run).graph, tensors);
+  const ExportedNetwork network = network_of(run);
+  const KerasLayerWeights weights(network.graph, network.layers, network.blocks, tensors);
   return write_tensors(path, tensors, [&](OutputFile& file) { write_hdf5(file, weights.root()); });
 }
 

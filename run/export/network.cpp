@@ -125,7 +125,9 @@ ExportedNetwork exported_network(const RunSpec& spec, const SnapshotMetadata& me
     options.inputs = transformed_inputs(spec, metadata);
   }
   Reader reader;
-  ExportedNetwork network{build_model(spec.model, options, reader).graph, output_names(spec.model), stored};
+  BuiltModel built = build_model(spec.model, options, reader);
+  ExportedNetwork network{std::move(built.graph), output_names(spec.model), std::move(built.layers),
+                          std::move(built.blocks), stored};
   reader.throw_if_failed();
   for (std::size_t i = 0; i < network.outputs.size(); ++i) {
     append_missing(spec, i, network.graph);

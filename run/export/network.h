@@ -4,11 +4,13 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "core/exec/interfaces/snapshot_metadata.h"
 #include "core/graph/graph.h"
+#include "core/layers/model/layer_line.h"
 #include "core/layers/model/model_input.h"
 #include "io/loader/inputs/kept_input.h"
 #include "io/loader/options.h"
@@ -38,6 +40,8 @@ std::vector<ModelInput> transformed_inputs(const RunSpec& spec, const SnapshotMe
 struct ExportedNetwork {
   Graph graph;                        // graph for evaluation in float32, neither split nor fused
   std::vector<std::string> outputs;   // their names; "output" for an output without a name
+  std::vector<LayerLine> layers;      // the layers that the user wrote
+  std::set<std::string> blocks;       // paths of blocks, whose layers are layers of their own (BuiltModel::blocks)
   std::optional<StoredInput> stored;  // with `preprocess`: the steps before the graph
 };
 

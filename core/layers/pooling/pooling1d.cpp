@@ -39,7 +39,8 @@ Section windowed(std::string kind, std::string meaning) {
   return layer_keys<O>(std::move(kind), std::move(meaning))
       .key("pool_size", &O::pool_size, "Length of the window in steps.", at_least(1))
       .key("strides", &O::strides, "Steps from window to window; none: pool_size.", at_least(1))
-      .key("padding", &O::padding, "same or valid.");
+      .key("padding", &O::padding, "same or valid.")
+      .shorthand("pool_size");
 }
 
 }  // namespace

@@ -61,7 +61,8 @@ Keys<Pooling2dOptions<mode>> Pooling2dOptions<mode>::keys() {
       .key("pool_size", &O::pool_size, "Height and width of the window in pixels.", at_least(1))
       .key("strides", &O::strides, "Steps of the window down and right in pixels; none: pool_size.", at_least(1))
       .key("padding", &O::padding,
-           "same, valid, or the number of pixels at each border (above and below, left and right).", at_least(0));
+           "same, valid, or the number of pixels at each border (above and below, left and right).", at_least(0))
+      .shorthand("pool_size");
 }
 
 template <PoolMode mode>

@@ -63,7 +63,8 @@ Section volume_pooling(std::string kind, std::string meaning) {
       .key("padding", &O::padding,
            "same, valid, or the number of pixels at each border (in front and behind, above and below, left and "
            "right).",
-           at_least(0));
+           at_least(0))
+      .shorthand("pool_size");
 }
 
 }  // namespace

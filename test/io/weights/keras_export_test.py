@@ -52,6 +52,18 @@ def compare(name, network, x, model):
         print(f"{name:<10} {far:.1e}")
 
 
+def composites():
+    """Layers that contain layers."""
+    x = keras.Input((7,))
+    y = layers.Embedding(9, 8, name="e")(x)
+    y = layers.Add()([y, layers.MultiHeadAttention(2, 3, value_dim=5, name="block_a")(y, y)])
+    y = layers.GroupQueryAttention(3, 4, 2, name="g")(y, y)
+    y = layers.Bidirectional(layers.GRU(4, return_sequences=True), name="b")(y)
+    y = layers.Bidirectional(layers.LSTM(4, return_sequences=True), name="c")(y)
+    y = layers.TimeDistributed(layers.Dense(5), name="t")(y)
+    return keras.Model(x, layers.Dense(3, name="d")(layers.Flatten()(y)))
+
+
 compare("images", [
     {"conv2d": {"name": "c", "filters": 6, "kernel_size": 3, "groups": 2, "activation": "relu"}},
     {"batch_normalization": {"name": "bn", "momentum": 0.5}},
@@ -77,3 +89,14 @@ compare("sequences", [
     keras.Sequential([
         layers.Input((7,)), layers.Embedding(9, 5, name="e"), layers.Conv1D(5, 2, name="twice_0_c"),
         layers.Conv1D(5, 2, name="twice_1_c"), layers.LSTM(4, return_sequences=True, name="l"), layers.GRU(3, name="g")]))
+
+compare("composites", [
+    {"embedding": {"name": "e", "input_dim": 9, "output_dim": 8}},
+    {"residual": {"name": "block", "layers": [
+        {"multi_head_attention": {"name": "a", "num_heads": 2, "key_dim": 3, "value_dim": 5}}]}},
+    {"group_query_attention": {"name": "g", "num_query_heads": 4, "num_key_value_heads": 2, "head_dim": 3}},
+    {"bidirectional": {"name": "b", "layers": [{"gru": {"units": 4, "return_sequences": True}}]}},
+    {"bidirectional": {"name": "c", "layers": [{"lstm": {"units": 4, "return_sequences": True}}]}},
+    {"time_distributed": {"name": "t", "layers": [{"dense": {"units": 5}}]}},
+    "flatten", {"dense": {"name": "d", "units": 3}}],
+    random.integers(0, 9, (6, 7)), composites())
