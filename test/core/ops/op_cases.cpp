@@ -12,6 +12,7 @@
 #include "core/graph/ops/elementwise/prelu.h"
 #include "core/graph/ops/elementwise/softmax.h"
 #include "core/graph/ops/embedding.h"
+#include "core/graph/ops/images/convolution.h"
 #include "core/graph/ops/images/global_max_pool2d.h"
 #include "core/graph/ops/images/padding.h"
 #include "core/graph/ops/images/pool2d.h"
