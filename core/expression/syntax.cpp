@@ -319,6 +319,14 @@ class Parser {
 
 }  // namespace
 
+std::set<std::string> names_in(const Expression& expression) {
+  std::set<std::string> names;
+  if (expression.kind == Expression::Kind::name) names.insert(expression.text);
+  for (const Expression& operand : expression.operands) names.merge(names_in(operand));
+  for (const auto& [keyword, value] : expression.keywords) names.merge(names_in(value));
+  return names;
+}
+
 Expression parse_expression(std::string_view text) {
   if (text.size() > most_characters) {
     throw ExpressionError(1, format("the expression has more than {} characters", most_characters));

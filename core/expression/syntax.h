@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -56,5 +57,8 @@ struct Expression {
 // // % @, + -, & ^ |, and comparisons, from the one that binds strongest; names may have dots ("ops.exp"). Throws
 // ExpressionError.
 Expression parse_expression(std::string_view text);
+
+// The names that an expression reads, without those of functions.
+std::set<std::string> names_in(const Expression& expression);
 
 }  // namespace trainctl

@@ -131,6 +131,7 @@ TensorId Layer::activate(TensorId x, const Choice& activation) {
 void Layer::add_output(const std::string& name, TensorId tensor) {
   const std::string path = below(path_, name);
   expansion_.features_[path] = {tensor, path, location_, no_tensor};
+  expansion_.further_outputs_.insert(path);
 }
 
 Feature Layer::further_output(const Feature& feature, const std::string& name) const {

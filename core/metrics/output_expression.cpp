@@ -7,20 +7,10 @@
 #include "core/expression/syntax.h"
 
 namespace trainctl {
-namespace {
-
-void add_names(const Expression& expression, std::set<std::string>& names) {
-  if (expression.kind == Expression::Kind::name) names.insert(expression.text);
-  for (const Expression& operand : expression.operands) add_names(operand, names);
-  for (const auto& [keyword, value] : expression.keywords) add_names(value, names);
-}
-
-}  // namespace
-
 void OutputExpression::check(Reader& reader) const {
   std::set<std::string> names;
   try {
-    add_names(parse_expression(text.value), names);
+    names = names_in(parse_expression(text.value));
   } catch (const ExpressionError& error) {
     reader.error(text.location, format("column {} of the expression: {}", error.column(), error.what()));
     return;

@@ -40,7 +40,7 @@ void add_losses(Network& network, const ProgramSpec& spec, const std::vector<std
     const SourceLocation& location = loss.expression.location;
     if (const std::string problem = why_not(network); !problem.empty()) return reader.error(location, problem);
     Graph& graph = network.graph;
-    ExpressionSources sources{.name = "add_loss/" + name, .text = loss.expression, .values = {}};
+    ExpressionSources sources{.name = "add_loss:" + name, .text = loss.expression, .values = {}};
     for (std::size_t i = 0; i < of_loss.size(); ++i) sources.values[loss.inputs.items[i]] = of_loss[i];
     sources.weights = add_sample_weights(graph, sources.name, spec.divides_by_weight());
     ResolvedOutput output;

@@ -27,8 +27,8 @@ class Windows final : public Dataset {
     size_ = count_below(rows_->size() - reach_, options_.sequence_stride);
     if (size_ == 0) {
       data_error(path_,
-                 format("has {}, and a window {} needs {}", counted(rows_->size(), "row"),
-                        with_targets ? "with its target" : "", reach_ + 1),
+                 format("has {}, and a window{} needs {}", counted(rows_->size(), "row"),
+                        with_targets ? " with its target" : "", reach_ + 1),
                  "set a smaller `sequence_length`, `sampling_rate` or `horizon`");
     }
     const Shape row = info_.sample;

@@ -8,6 +8,7 @@
 #include "core/base/format.h"
 #include "core/exec/interfaces/snapshot.h"
 #include "core/graph/graph.h"
+#include "core/graph/ops/attention.h"
 #include "core/graph/ops/images/convolution.h"
 
 namespace trainctl {
@@ -23,6 +24,21 @@ Shape depthwise_shape(const Graph& graph, TensorId kernel) {
     return {shape[0], shape[1], convolution->groups, shape[3] / convolution->groups};
   }
   return shape;
+}
+
+// Returns Keras' shape of a weight of an attention layer, whose heads are a dimension of their own; for other layers
+// the shape itself. `inner`: the weight's name within the layer, such as "query/kernel".
+Shape shape_with_heads(const Graph& graph, const std::string& layer, const std::string& inner, const Shape& shape) {
+  const auto is_attention = [&](const Op& op) { return op.name == layer && op.get_if<Attention>() != nullptr; };
+  const auto op = std::ranges::find_if(graph.ops, is_attention);
+  const std::string projection = inner.substr(0, inner.find('/'));
+  if (op == graph.ops.end() || inner == "attention_output/bias") return shape;
+  const AttentionAttributes& a = op->get_if<Attention>()->a;
+  const bool of_values = projection == "value" || projection == "attention_output";
+  const std::int64_t size = of_values ? a.value_size : a.head_size;
+  if (projection == "attention_output") return {shape[0] / size, size, shape[1]};
+  if (projection != "query" && projection != "key" && projection != "value") return shape;
+  return shape.with_back(shape.back() / size).with_appended(size);
 }
 
 // Returns the path of the layer that has the tensor in Keras: the first part of the tensor's path below all blocks.
@@ -105,6 +121,7 @@ KerasLayerWeights::KerasLayerWeights(const Graph& graph, std::span<const LayerLi
     }
     Shape shape = tensor.type.shape;
     if (name == "depthwise_kernel") shape = depthwise_shape(graph, static_cast<TensorId>(id));
+    if (is_inner) shape = shape_with_heads(graph, path, leaf, shape);
     if (leaf == "gamma" && !is_inner) shape = {shape.back()};  // (1, channels) in layer_scale
     inner->data_sets[name] = {shape, values};
     group.names["weight_names"].push_back(leaf);

@@ -87,10 +87,10 @@ class ModelWriter {
 
   std::string reference(std::size_t use) const {
     const LayerUse& layer = network_.uses[use];
-    if (!layer.state.empty()) return use_of(layer.name, numbers_[use]) + "/" + layer.state;
-    if (layer.layer == nullptr) return network_.inputs.size() == 1 ? "input" : layer.name;
+    if (layer.layer == nullptr && layer.state.empty()) return network_.inputs.size() == 1 ? "input" : layer.name;
     const bool last_use = written_.at(layer.name) == numbers_[use];
-    return last_use ? layer.name : format("{}@{}", layer.name, numbers_[use]);
+    const std::string name = last_use ? layer.name : format("{}@{}", layer.name, numbers_[use]);
+    return layer.state.empty() ? name : name + "/" + layer.state;
   }
 
   // Appends the inputs of a layer that has several, or reads a list.

@@ -86,7 +86,7 @@ class Rewriter {
 
   void follow(const Recurrent& recurrent, const Op& op) {
     const RecurrentAttributes& a = recurrent.a;
-    const bool forward = a.sequences && !a.backwards && !a.reversed && !a.returns_c;
+    const bool forward = a.sequences && !a.backwards && !a.reversed && !a.returns_c && !a.begins;
     forward ? reads_earlier(op) : refuse(op);
   }
 

@@ -223,7 +223,8 @@ TensorId ExpressionBuilder::tensor(const ExpressionOperand& of_operand) {
   if (step.function == ScalarFunction::input) {
     const TensorId of = tensors_[static_cast<std::size_t>(step.index)];
     const TensorType type = scope_.type_of(of);
-    if (type.shape == operand.shape && is_float(type.dtype)) return of;
+    const bool fits = is_float(type.dtype) && (!operand.has_samples || type.dtype == scope_.dtype);
+    if (type.shape == operand.shape && fits) return of;
   }
   if (const auto found = materialized_.find(operand.step);
       found != materialized_.end() && scope_.type_of(found->second).shape == operand.shape) {
@@ -274,7 +275,9 @@ ExpressionOperand ExpressionBuilder::random(RandomNumbers::Kind distribution, co
     throw ExpressionError(column, "there are no random numbers inside time_distributed; draw them before or after it");
   }
   const std::uint32_t place = name_hash(format("{}/random_{}", scope_.path, ++drawn_));
-  auto def = std::make_shared<RandomNumbers>(distribution, std::move(sample), scope_.dtype, scope_.seed, place);
+  // Uniform numbers below 1 would be rounded to 1 in bfloat16.
+  const DType dtype = distribution == RandomNumbers::Kind::uniform ? DType::float32 : scope_.dtype;
+  auto def = std::make_shared<RandomNumbers>(distribution, std::move(sample), dtype, scope_.seed, place);
   inputs.insert(inputs.begin(), tensor(x));
   return of_tensor(scope_.append(std::move(def), std::move(inputs)), true, column);
 }

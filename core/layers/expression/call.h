@@ -61,13 +61,13 @@ class FunctionCall {
     if (!is_whole) fail(format("{} must be a whole number, or a list of them", name));
     return static_cast<std::int64_t>(value.number);
   }
-  // `may_have_samples`: whether the list may have a number of samples, which is -1.
+  // `may_have_samples`: whether the list may begin with the number of samples, which is -1.
   std::vector<std::int64_t> whole_numbers(const std::string& name, bool may_have_samples = false) const {
     const ExpressionOperand& value = of(name);
     if (value.kind != ExpressionOperand::Kind::list) return {whole(value, name)};
     std::vector<std::int64_t> numbers;
     for (const ExpressionOperand& item : value.items) {
-      const bool samples = may_have_samples && item.kind == ExpressionOperand::Kind::samples;
+      const bool samples = may_have_samples && numbers.empty() && item.kind == ExpressionOperand::Kind::samples;
       numbers.push_back(samples ? -1 : whole(item, name));
     }
     return numbers;

@@ -133,16 +133,11 @@ ExpressionOperand tile(const FunctionCall& call) {
   return x;
 }
 
-ExpressionOperand pad(const FunctionCall& call) {
-  const ExpressionOperand& x = call.tensor("x");
-  if (call.of("mode").kind != ExpressionOperand::Kind::text || call.of("mode").text != "constant") {
-    call.fail("mode must be 'constant'");
-  }
-  const ExpressionOperand &widths = call.of("pad_width"), &value = call.of("constant_values");
-  const bool fits = widths.kind == ExpressionOperand::Kind::list && std::ssize(widths.items) == x.rank();
-  if (!fits) call.fail(format("pad_width needs a pair of numbers for each dimension of {}", shape_text(x)));
-  if (value.kind != ExpressionOperand::Kind::number) call.fail("constant_values must be a number");
-  ExpressionOperand padded = call.evaluate("x - value", {{"x", x}, {"value", value}});
+namespace {
+
+// x with zeros around it. `widths`: a pair of numbers for each dimension.
+ExpressionOperand with_zeros(const FunctionCall& call, const ExpressionOperand& x, const ExpressionOperand& widths) {
+  ExpressionOperand padded = x;
   for (int axis = 0; axis < static_cast<int>(x.rank()); ++axis) {
     const ExpressionOperand& pair = widths.items[static_cast<std::size_t>(axis)];
     if (pair.kind != ExpressionOperand::Kind::list || pair.items.size() != 2) {
@@ -160,7 +155,25 @@ ExpressionOperand pad(const FunctionCall& call) {
     const Borders borders{{0, before}, {0, after}};
     padded = call.builder.reshaped(call.builder.op(std::make_shared<Pad2d>(borders), {image}, call.column), shape);
   }
-  return call.evaluate("x + value", {{"x", padded}, {"value", value}});
+  return padded;
+}
+
+}  // namespace
+
+ExpressionOperand pad(const FunctionCall& call) {
+  const ExpressionOperand& x = call.tensor("x");
+  if (call.of("mode").kind != ExpressionOperand::Kind::text || call.of("mode").text != "constant") {
+    call.fail("mode must be 'constant'");
+  }
+  const ExpressionOperand &widths = call.of("pad_width"), &value = call.of("constant_values");
+  const bool fits = widths.kind == ExpressionOperand::Kind::list && std::ssize(widths.items) == x.rank();
+  if (!fits) call.fail(format("pad_width needs a pair of numbers for each dimension of {}", shape_text(x)));
+  if (value.kind != ExpressionOperand::Kind::number) call.fail("constant_values must be a number");
+  const ExpressionOperand padded = with_zeros(call, x, widths);
+  if (value.number == 0) return padded;
+  const ExpressionOperand ones = call.evaluate("logical_or(x == x, isnan(x))", {{"x", x}});
+  return call.evaluate("where(inside, x, value)",
+                       {{"inside", with_zeros(call, ones, widths)}, {"x", padded}, {"value", value}});
 }
 
 }  // namespace trainctl::expression

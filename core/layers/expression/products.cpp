@@ -109,14 +109,16 @@ ExpressionOperand multiplied(const FunctionCall& call, const Factor& a, const Fa
 
 // The sum over the letters that are not in `result` of the product of two tensors.
 ExpressionOperand contracted(const FunctionCall& call, Factor a, Factor b, const std::string& result) {
+  const std::size_t before = a.letters.size() + b.letters.size();
   a = summed(call, a, b.letters + result);
   b = summed(call, b, a.letters + result);
+  const bool was_summed = a.letters.size() + b.letters.size() < before;  // a summed weight is no weight of a product
   const std::string both = letters_in(a.letters, b.letters), over = letters_in(both, result, false);
   const bool has_matrix = both.size() < a.letters.size() || both.size() < b.letters.size();
   if (a.value.has_samples && b.value.has_samples && !over.empty() && has_matrix) {
     return multiplied(call, a, b, result);
   }
-  if (a.value.has_samples != b.value.has_samples && both == over && !over.empty()) {
+  if (a.value.has_samples != b.value.has_samples && both == over && !over.empty() && !was_summed) {
     const bool weight_is_second = a.value.has_samples;
     const Factor &x = weight_is_second ? a : b, &weight = weight_is_second ? b : a;
     if (weight.letters.size() > over.size()) return weighted(call, x, weight, result);

@@ -1,9 +1,31 @@
 // The keys of an added loss.
 #include "core/layers/model/added_loss.h"
 
+#include <set>
+
+#include "core/base/format.h"
+#include "core/expression/syntax.h"
 #include "core/layers/expression/input_names.h"
 
 namespace trainctl {
+namespace {
+
+// Reports a mistake in the syntax, and inputs that the expression does not use.
+void check_added_loss(const AddedLoss& loss, const Node& node, Reader& reader) {
+  check_input_names(loss.inputs.items, loss.from.items.size(), node, reader);
+  try {
+    const std::set<std::string> names = names_in(parse_expression(loss.expression.value));
+    for (const std::string& input : loss.inputs.items) {
+      if (!names.contains(input)) {
+        reader.error(loss.expression.location, format("the expression does not use '{}'", input));
+      }
+    }
+  } catch (const ExpressionError& error) {
+    reader.error(loss.expression.location, format("column {} of the expression: {}", error.column(), error.what()));
+  }
+}
+
+}  // namespace
 
 Keys<AddedLoss> AddedLoss::keys() {
   return Keys<AddedLoss>("add_loss", "A loss of values inside the network, like Keras' add_loss().")
@@ -13,9 +35,7 @@ Keys<AddedLoss> AddedLoss::keys() {
                 "Values for each sample, whose mean is the loss: for example -0.5 * sum(1 + v - square(m) - exp(v), "
                 "axis=-1). mean() without an axis is the mean of all values of the batch.")
       .key("weight", &AddedLoss::weight, "Weight of the loss in the sum of all losses.")
-      .check([](const AddedLoss& loss, const Node& node, Reader& reader) {
-        check_input_names(loss.inputs.items, loss.from.items.size(), node, reader);
-      });
+      .check(check_added_loss);
 }
 
 }  // namespace trainctl

@@ -79,6 +79,7 @@ void Expansion::run() {
   const Feature last = expand(model.layers, first, "", model.outputs.empty() ? 0 : no_output, inputs);
   const auto add_output = [this](const Feature& output) {
     graph.outputs.push_back(output.tensor);
+    output_layers_.push_back(output.layer);
     graph.masks.push_back(output.mask);
   };
   if (model.outputs.empty()) add_output(last);
@@ -102,13 +103,13 @@ TensorId Expansion::read_by_added_loss(const Reference& reference) {
                                             suggestion(reference.name, visible_from(""))));
     return no_tensor;
   }
-  const auto output = std::ranges::find(graph.outputs, feature->tensor);
-  const auto number = static_cast<std::size_t>(output - graph.outputs.begin());
-  if (output != graph.outputs.end() && number < options.logits.size() && options.logits[number]) {
-    reader.error(reference.location,
-                 format("the loss takes over the activation at the end of '{}', but add_loss reads its output: end it "
-                        "without an activation, and let add_loss read an activation layer after it",
-                        reference.name));
+  for (std::size_t i = 0; i < output_layers_.size() && i < options.logits.size(); ++i) {
+    if (!options.logits[i] || output_layers_[i] != feature->layer) continue;
+    reader.error(
+        reference.location,
+        format("the loss takes over the activation at the end of '{}', so that its output is not computed: let "
+               "add_loss read another layer with this activation",
+               reference.name));
   }
   return feature->tensor;
 }
@@ -256,15 +257,27 @@ bool Expansion::resolve(const std::vector<Reference>& references, const Layer& l
   return good && std::all_of(inputs.begin(), inputs.end(), [](const Feature& input) { return input.known(); });
 }
 
+bool Expansion::is_further_output(const std::string& path) const {
+  const std::size_t slash = path.rfind('/');
+  std::string first = path;
+  if (const std::size_t at = path.rfind("@1", slash); at != std::string::npos && at + 2 == slash) first.erase(at, 2);
+  return further_outputs_.contains(first);
+}
+
 const Feature* Expansion::find(const std::string& name, const std::string& path) const {
   constexpr std::string_view first_use = "@1";
   for (const std::string& scope : scopes_of(path)) {
-    std::string path_of_name = below(scope, name);
+    std::string path_of_name = below(scope, name), further;  // further: "/hidden_state" of "encoder/hidden_state"
+    const std::size_t slash = path_of_name.rfind('/');
+    if (slash != std::string::npos && is_further_output(path_of_name)) {
+      further = path_of_name.substr(slash);
+      path_of_name.resize(slash);
+    }
     if (path_of_name.ends_with(first_use)) path_of_name.resize(path_of_name.size() - first_use.size());
-    auto feature = features_.find(path_of_name);
+    auto feature = features_.find(path_of_name + further);
     if (feature == features_.end()) continue;
     for (int use = 2; name.find('@') == std::string::npos; ++use) {
-      const auto next = features_.find(use_of(path_of_name, use));
+      const auto next = features_.find(use_of(path_of_name, use) + further);
       if (next == features_.end()) break;
       feature = next;
     }
@@ -308,8 +321,9 @@ void Expansion::check_all_used() {
   }
   for (const LayerLine& line : lines) {
     const auto is_read = [&](const auto& feature) {  // the output, or a further output
-      const bool own = feature.first == line.name || feature.first.starts_with(line.name + "/");
-      return own && used.contains(feature.second.tensor);
+      const auto& [path, value] = feature;
+      const bool is_further = further_outputs_.contains(path) && path.starts_with(line.name + "/");
+      return (path == line.name || is_further) && used.contains(value.tensor);
     };
     if (std::ranges::any_of(features_, is_read)) continue;
     reader.error(line.location, format("{} '{}': no layer reads its output", line.kind, line.name));

@@ -54,6 +54,8 @@ class Expansion {
   bool freezes(const std::string& path);
   // Returns the feature that a name refers to in the layers under a path: the last use so far if there are several
   // uses. Null if no feature has that name.
+  // Whether a path, in which a layer's first use may end in "@1", is that of a further output.
+  bool is_further_output(const std::string& path) const;
   const Feature* find(const std::string& name, const std::string& path) const;
   std::vector<std::string> visible_from(const std::string& path) const;
   // Expands one layer. Returns its output, which is unknown after an error, for example if its sizes overflow.
@@ -66,6 +68,8 @@ class Expansion {
   void check_logits();
 
   std::map<std::string, Feature> features_;          // key: path
+  std::set<std::string> further_outputs_;            // paths of outputs of layers besides their own (add_output())
+  std::vector<std::string> output_layers_;           // paths of the layers that produce the graph's outputs
   std::int64_t steps_ = 1;                           // steps of a sample that inner layers read as samples
   std::map<std::string, const Choice*> first_uses_;  // key: path of a layer's weights
   std::map<std::string, TensorId> weights_;          // parameters and running statistics; key: name

@@ -51,10 +51,10 @@ void check_list(const std::vector<Reference>& references, const char* what, Read
 void check_added_losses(const ModelOptions& model, Reader& reader) {
   for (const auto& [name, loss] : model.add_loss) {
     const SourceLocation& location = loss.expression.location;
-    if (!is_name(name) || name == "output") {
-      reader.error(
-          location,
-          format("add_loss '{}': a name consists of letters, digits, '_', '-' and '.', and is not 'output'", name));
+    if (!is_name(name) || name == "output" || name == "val" || name.starts_with("val_")) {
+      reader.error(location, format("add_loss '{}': a name consists of letters, digits, '_', '-' and '.', is not "
+                                    "'output', and does not begin with 'val'",
+                                    name));
     }
     for (const Reference& output : model.outputs) {
       if (output.name == name) reader.error(location, format("add_loss '{}': an output has this name, too", name));

@@ -79,7 +79,7 @@ Section csv_choice() {
           "inputs", &CsvOptions::inputs,
           "For a model with `inputs`: the columns of each by its name, {NAME: [COLUMN, ...], ...}; a column may belong "
           "to several inputs. An input that an embedding reads gets whole numbers: the fields themselves, or for a "
-          "single column of words the number of the word: 0 for words that are missing in the training split (with "
+          "single column of words the number of the word: 0 for words that are missing in the training file (with "
           "`out_of_vocabulary`), then the words in bytewise order, as StringLookup with output_mode int.")
       .key("windows", &CsvOptions::windows,
            "For a series whose lines are sorted by time: samples are windows of several lines, and the target is in a "
@@ -89,7 +89,7 @@ Section csv_choice() {
            "The column of the samples' weights, by which loss and metrics are averaged; default: all weights are 1. It "
            "may be missing in validation and test.")
       .key("categorical", &CsvOptions::categorical,
-           "Columns of words. Each becomes one value for every word of the training split: 1 if the field holds the "
+           "Columns of words. Each becomes one value for every word of the training file: 1 if the field holds the "
            "word, else 0 (one-hot). A column without numbers need not be listed if some of its words are repeated; a "
            "column whose numbers are names of categories must be listed. If the target is listed, its words are "
            "classes, also for a loss that accepts values: the values are then 1 for the class and 0 for the others.")
@@ -97,7 +97,7 @@ Section csv_choice() {
            "Columns in which anything but a number is an error; columns of numbers need not be listed.")
       .key("out_of_vocabulary", &CsvOptions::out_of_vocabulary,
            "Whether each column of words gets an additional first value, which is 1 for all words that are missing in "
-           "the training split, as in Keras' StringLookup and FeatureSpace. Without it, such a word in validation, "
+           "the training file, as in Keras' StringLookup and FeatureSpace. Without it, such a word in validation, "
            "test or prediction is an error. A class that is missing in the training split is always an error.")
       .key("missing", &CsvOptions::missing,
            "What replaces a missing number, that is, a field that is empty or holds NA, N/A, NaN, null or ?: the mean "

@@ -32,6 +32,7 @@ class StageCut {
                 format("the stages do not follow the order of the layers: '{}'", op.name));
       }
     }
+    read_for_every_stage();
     for (std::size_t i = 0; i < graph_.masks.size(); ++i) {  // the loss of an output reads its mask
       const int reader = maker_[index(graph_.outputs[i])];
       if (graph_.masks[i] != no_tensor) readers_[index(graph_.masks[i])].insert(reader);
@@ -71,6 +72,17 @@ class StageCut {
     int stage = no_stage;
     for (TensorId id : op.inputs) stage = std::max(stage, maker_[index(id)]);
     return stage;
+  }
+
+  // The stages that read the outputs of an op of no stage compute it, so that they read its inputs, too.
+  void read_for_every_stage() {
+    for (std::size_t i = graph_.ops.size(); i-- > 0;) {
+      const Op& op = graph_.ops[i];
+      if (stage_of_[i] != no_stage || prepares_input(graph_, op)) continue;
+      std::set<int> stages;
+      for (TensorId id : op.outputs) stages.insert(readers_[index(id)].begin(), readers_[index(id)].end());
+      for (TensorId id : op.inputs) readers_[index(id)].insert(stages.begin(), stages.end());
+    }
   }
 
   bool is_read_here(TensorId id) const { return readers_[index(id)].contains(own_); }

@@ -129,6 +129,12 @@ TEST_CASE("impossible networks are reported with the locations of the layer and 
   - dense: {name: b, units: 4, from: a})",
        {8},
        "m.yaml:3:5: dense 'lost': no layer reads its output"},
+      {R"(layers:
+  - dense: {name: a, units: 8}
+  - residual: {name: lost, layers: [{dense: 8}]}
+  - dense: {name: b, units: 4, from: a})",
+       {8},
+       "m.yaml:3:5: residual 'lost': no layer reads its output"},
       {"layers:\n  - flatten\n  - activation: relu",
        {8, 8, 3},
        "m.yaml:2:5: the network has no parameters: there is nothing to train"},

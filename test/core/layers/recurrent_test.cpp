@@ -101,6 +101,8 @@ TEST_CASE("recurrent layers return their last states and begin with those of oth
         "{gru: {name: g, units: 3, return_state: true}}, "
         "{gru: {name: g, from: input, units: 3, initial_state: g@1, return_state: true}}, "
         "{gru: {from: input, units: 3, initial_state: g}}",
+        "{gru: {name: g, units: 3, return_state: true}}, {gru: {name: g, from: input, units: 3, return_state: true}}, "
+        "{concatenate: {from: [g@1/hidden_state, g/hidden_state, g@1, g]}}",
         "{bidirectional: {name: b, layers: [{lstm: {units: 3, return_state: true}}]}}, "
         "{lstm: {from: input, units: 3, initial_state: b/backward_layer}}, {concatenate: {from: [b, lstm]}}"}) {
     CAPTURE(layers);

@@ -152,8 +152,10 @@ TEST_CASE("mistakes in added losses are reported", "[add_loss]") {
   const std::pair<std::string, std::string> cases[] = {
       {"{kl: {from: men, expression: mean(x)}}", "add_loss: there is no layer 'men'; did you mean 'mean'"},
       {"{kl: {from: [mean, spread], expression: mean(x)}}", "`inputs` must name the 2 inputs of the expression"},
-      {"{kl: {from: mean, expression: mean(y)}}", "column 6 of the expression: 'y' is unknown"},
-      {"{kl: {from: mean, expression: '1 + 1'}}", "the expression is a number, which the network does not change"},
+      {"{kl: {from: mean, expression: mean(x + y)}}", "column 10 of the expression: 'y' is unknown"},
+      {"{kl: {from: [mean, spread], inputs: [m, v], expression: mean(m)}}", "the expression does not use 'v'"},
+      {"{val_kl: {from: mean, expression: mean(x)}}", "does not begin with 'val'"},
+      {"{kl: {from: mean, expression: '1 + 1'}}", "the expression does not use 'x'"},
       {"{output: {from: mean, expression: mean(x)}}", "is not 'output'"},
       {"{a b: {from: mean, expression: mean(x)}}", "a name consists of letters"},
       {"{kl: {expression: mean(x)}}", "from"},

@@ -150,6 +150,10 @@ TEST_CASE("a network that reads several positions at once keeps no keys and valu
   const auto [layer, problem, not_causal] =
       GENERATE(Network{"lstm: {units: 4, return_sequences: true, name: one}",
                        "the layer 'one' (recurrent) reads all earlier positions", ""},
+               Network{"gru: {units: 4, return_sequences: true, return_state: true, name: one}}, {gru: {units: 4, "
+                       "return_sequences: true, name: two, initial_state: one}",
+                       "the layer 'one' (recurrent) reads all earlier positions",
+                       "the layer 'two' (recurrent) may read later positions"},
                Network{"multi_head_attention: {num_heads: 2, key_dim: 4, name: one}", "",
                        "the layer 'one' (attention) may read later positions"},
                Network{"bidirectional: {layers: [{gru: {units: 2, return_sequences: true}}], name: one}",

@@ -56,7 +56,7 @@ def composites():
     """Layers that contain layers."""
     x = keras.Input((7,))
     y = layers.Embedding(9, 8, name="e")(x)
-    y = layers.Add()([y, layers.MultiHeadAttention(2, 3, value_dim=5, name="block_a")(y, y)])
+    y = layers.Add()([y, layers.MultiHeadAttention(2, 3, name="block_a")(y, y)])
     y = layers.GroupQueryAttention(3, 4, 2, name="g")(y, y)
     y = layers.Bidirectional(layers.GRU(4, return_sequences=True), name="b")(y)
     y = layers.Bidirectional(layers.LSTM(4, return_sequences=True), name="c")(y)
@@ -93,7 +93,7 @@ compare("sequences", [
 compare("composites", [
     {"embedding": {"name": "e", "input_dim": 9, "output_dim": 8}},
     {"residual": {"name": "block", "layers": [
-        {"multi_head_attention": {"name": "a", "num_heads": 2, "key_dim": 3, "value_dim": 5}}]}},
+        {"multi_head_attention": {"name": "a", "num_heads": 2, "key_dim": 3}}]}},
     {"group_query_attention": {"name": "g", "num_query_heads": 4, "num_key_value_heads": 2, "head_dim": 3}},
     {"bidirectional": {"name": "b", "layers": [{"gru": {"units": 4, "return_sequences": True}}]}},
     {"bidirectional": {"name": "c", "layers": [{"lstm": {"units": 4, "return_sequences": True}}]}},

@@ -261,7 +261,7 @@ std::vector<dnnl::convolution_backward_weights::primitive_desc> weight_gradients
   const auto hint = forward_hint(context, g, dtype);
   auto offered = onednn::convolution_weights(context.dnnl.engine(), g.shape, g.x, g.any_kernel(DType::float32), g.y,
                                              hint, attributes());
-  const std::int64_t in = g.kernel[g.kernel.size() - 3];
+  const std::int64_t in = g.kernel[g.kernel.size() - 1 - g.shape.strides.size()];
   if (in < 16 && std::ranges::any_of(g.shape.strides, [](std::int64_t stride) { return stride > 1; })) {
     std::erase_if(offered, [](const auto& desc) { return std::string(desc.impl_info_str()).starts_with("jit_1x1"); });
   }
