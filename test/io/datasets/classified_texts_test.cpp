@@ -132,8 +132,8 @@ TEST_CASE("text_classification: the vocabulary is that of the training split alo
 
   write_file(folder / "new.txt", "all word7\n\nunseen ALL, all.\nword1");
   const std::string kept = write_kept_inputs(opened.data.kept_inputs());
-  const PredictionData data(data_options(format("{{dataset: {}, {}}}", kind, yaml)), read_kept_inputs(kept),
-                            {DataUse::Input{}}, {folder / "new.txt"});
+  const auto options = data_options(format("{{dataset: {}, {}}}", kind, yaml));  // must outlive `data`
+  const PredictionData data(options, read_kept_inputs(kept), {DataUse::Input{}}, {folder / "new.txt"});
   REQUIRE(data.samples() == 3);
   const auto batches = data.batches(3, {}, 1, {});
   const Batch& batch = batches->next();
