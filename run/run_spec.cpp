@@ -42,10 +42,7 @@ void check_monitors(const RunSpec& spec, const Node& node, Reader& reader) {
   const auto check = [&](const std::string& monitor, const Auto<MonitorMode>& mode, const Node* section) {
     std::string problem = why_not_monitored(monitor, results, spec.data.validation.has_value());
     if (problem.empty() && mode.is_auto() && !mode_of(monitor, modes)) {
-      problem = format(
-          "whether smaller or greater values of {} are better is unknown: set `mode: min` or `mode: max` "
-          "in the metric",
-          monitor);
+      problem = why_without_mode(monitor);
     }
     const Node* key = section->find("monitor");
     if (!problem.empty()) reader.error(key != nullptr ? key->location : section->location, problem);

@@ -89,10 +89,7 @@ std::vector<Threshold> read_thresholds(const std::vector<std::string>& texts, co
     } else if (const std::optional<MonitorMode> mode = mode_of(metric, modes)) {
       thresholds.push_back({metric, *bound, *mode});
     } else {
-      problem(
-          format("whether smaller or greater values of {} are better is unknown: set `mode: min` or `mode: max` in "
-                 "the metric",
-                 metric));
+      problem(why_without_mode(metric));
     }
   }
   if (!problems.empty()) throw Error(ErrorKind::config, problems);

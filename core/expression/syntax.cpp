@@ -319,6 +319,8 @@ class Parser {
 
 }  // namespace
 
+std::string ExpressionError::in_words() const { return format("column {} of the expression: {}", column_, what()); }
+
 std::set<std::string> names_in(const Expression& expression) {
   std::set<std::string> names;
   if (expression.kind == Expression::Kind::name) names.insert(expression.text);

@@ -17,6 +17,8 @@ class ExpressionError : public std::runtime_error {
  public:
   ExpressionError(int column, const std::string& message) : std::runtime_error(message), column_(column) {}
   int column() const { return column_; }  // of the mistake in the text, from 1
+  // The mistake with its column, as reported to the user.
+  std::string in_words() const;
 
  private:
   int column_;

@@ -54,7 +54,7 @@ struct LambdaOptions final : LayerOptions {
       }
       return layer.output(builder.tensor(result));
     } catch (const ExpressionError& error) {
-      return layer.error(format("column {} of the expression: {}", error.column(), error.what()), features[0]);
+      return layer.error(error.in_words(), features[0]);
     }
   }
 };

@@ -47,6 +47,13 @@ std::optional<MonitorMode> mode_of(std::string_view metric, const GivenModes& gi
   return found == given.end() ? mode_of(metric) : found->second;
 }
 
+std::string why_without_mode(std::string_view metric) {
+  return format(
+      "whether smaller or greater values of {} are better is unknown: set `mode: min` or `mode: max` in the "
+      "metric",
+      metric);
+}
+
 bool is_better(double value, double best, MonitorMode mode, double min_delta) {
   if (std::isnan(value)) return false;
   if (std::isnan(best)) return true;

@@ -31,6 +31,9 @@ using GivenModes = std::map<std::string, std::optional<MonitorMode>, std::less<>
 // The mode of a metric of a run whose config gives the modes `given`; no value if it is unknown.
 std::optional<MonitorMode> mode_of(std::string_view metric, const GivenModes& given);
 
+// The error for a metric whose mode is unknown.
+std::string why_without_mode(std::string_view metric);
+
 // Whether `value` is better than `best` by more than `min_delta`. NaN is never better, and every number is better than
 // NaN.
 bool is_better(double value, double best, MonitorMode mode, double min_delta = 0);

@@ -12,7 +12,7 @@ void OutputExpression::check(Reader& reader) const {
   try {
     names = names_in(parse_expression(text.value));
   } catch (const ExpressionError& error) {
-    reader.error(text.location, format("column {} of the expression: {}", error.column(), error.what()));
+    reader.error(text.location, error.in_words());
     return;
   }
   if (!names.contains("y_pred")) {

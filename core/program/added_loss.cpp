@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "core/base/format.h"
 #include "core/expression/syntax.h"
 #include "core/graph/ops/losses/expression_loss.h"
 #include "core/graph/ops/masks.h"
@@ -52,7 +51,7 @@ void add_losses(Network& network, const ProgramSpec& spec, const std::vector<std
     try {
       graph.outputs.push_back(add_values(graph, sources));
     } catch (const ExpressionError& error) {
-      reader.error(location, format("column {} of the expression: {}", error.column(), error.what()));
+      reader.error(location, error.in_words());
       continue;
     }
     if (!graph.masks.empty()) graph.masks.push_back(no_tensor);

@@ -170,7 +170,7 @@ std::string mistake_in(const OutputExpression& expression, Graph graph, const Re
     const TensorId of_targets = graph.add_tensor(targets), of_weights = graph.add_tensor(weights);
     add_values(graph, expression, "expression", {predictions, of_targets, of_weights});
   } catch (const ExpressionError& error) {
-    return format("column {} of the expression: {}", error.column(), error.what());
+    return error.in_words();
   }
   return "";
 }

@@ -105,7 +105,6 @@ ExpressionOperand einsum(const FunctionCall& call);
 ExpressionOperand matmul(const FunctionCall& call);
 
 // Random numbers (random.cpp).
-ExpressionOperand shape(const FunctionCall& call);
 ExpressionOperand random_normal(const FunctionCall& call);
 ExpressionOperand random_uniform(const FunctionCall& call);
 
@@ -113,7 +112,8 @@ ExpressionOperand random_uniform(const FunctionCall& call);
 ExpressionOperand permuted(ExpressionBuilder& builder, const ExpressionOperand& x, std::vector<std::int64_t> order,
                            int column);
 
-// Changes of shape (shapes.cpp).
+// Shapes and their changes (shapes.cpp).
+ExpressionOperand shape(const FunctionCall& call);
 ExpressionOperand transpose(const FunctionCall& call);
 ExpressionOperand reshape(const FunctionCall& call);
 ExpressionOperand expand_dims(const FunctionCall& call);

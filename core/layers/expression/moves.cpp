@@ -34,6 +34,29 @@ ExpressionOperand repeated(const FunctionCall& call, const ExpressionOperand& x,
   return call.builder.stored(wide);
 }
 
+// x with zeros around it. `widths`: a pair of numbers for each dimension.
+ExpressionOperand with_zeros(const FunctionCall& call, const ExpressionOperand& x, const ExpressionOperand& widths) {
+  ExpressionOperand padded = x;
+  for (int axis = 0; axis < static_cast<int>(x.rank()); ++axis) {
+    const ExpressionOperand& pair = widths.items[static_cast<std::size_t>(axis)];
+    if (pair.kind != ExpressionOperand::Kind::list || pair.items.size() != 2) {
+      call.fail("pad_width must be a list of pairs such as ((0, 0), (1, 2))");
+    }
+    const std::int64_t before = call.whole(pair.items[0], "pad_width"), after = call.whole(pair.items[1], "pad_width");
+    if (before < 0 || after < 0 || before > (1 << 24) || after > (1 << 24)) {
+      call.fail("a width must be a number from 0 to 16777216");
+    }
+    if (before + after == 0) continue;
+    call.not_samples(x, axis);
+    Shape shape = padded.shape;
+    shape[axis] += before + after;
+    const ExpressionOperand image = call.builder.reshaped(padded, around(padded, axis));
+    const Borders borders{{0, before}, {0, after}};
+    padded = call.builder.reshaped(call.builder.op(std::make_shared<Pad2d>(borders), {image}, call.column), shape);
+  }
+  return padded;
+}
+
 }  // namespace
 
 ExpressionOperand swapaxes(const FunctionCall& call) {
@@ -132,33 +155,6 @@ ExpressionOperand tile(const FunctionCall& call) {
   }
   return x;
 }
-
-namespace {
-
-// x with zeros around it. `widths`: a pair of numbers for each dimension.
-ExpressionOperand with_zeros(const FunctionCall& call, const ExpressionOperand& x, const ExpressionOperand& widths) {
-  ExpressionOperand padded = x;
-  for (int axis = 0; axis < static_cast<int>(x.rank()); ++axis) {
-    const ExpressionOperand& pair = widths.items[static_cast<std::size_t>(axis)];
-    if (pair.kind != ExpressionOperand::Kind::list || pair.items.size() != 2) {
-      call.fail("pad_width must be a list of pairs such as ((0, 0), (1, 2))");
-    }
-    const std::int64_t before = call.whole(pair.items[0], "pad_width"), after = call.whole(pair.items[1], "pad_width");
-    if (before < 0 || after < 0 || before > (1 << 24) || after > (1 << 24)) {
-      call.fail("a width must be a number from 0 to 16777216");
-    }
-    if (before + after == 0) continue;
-    call.not_samples(x, axis);
-    Shape shape = padded.shape;
-    shape[axis] += before + after;
-    const ExpressionOperand image = call.builder.reshaped(padded, around(padded, axis));
-    const Borders borders{{0, before}, {0, after}};
-    padded = call.builder.reshaped(call.builder.op(std::make_shared<Pad2d>(borders), {image}, call.column), shape);
-  }
-  return padded;
-}
-
-}  // namespace
 
 ExpressionOperand pad(const FunctionCall& call) {
   const ExpressionOperand& x = call.tensor("x");

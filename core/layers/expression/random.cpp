@@ -1,19 +1,9 @@
-// Random numbers in expressions, and the shapes that they are given.
+// Functions of expressions that draw random numbers.
 #include "core/layers/expression/call.h"
 
 namespace trainctl::expression {
 
-ExpressionOperand shape(const FunctionCall& call) {
-  const ExpressionOperand& x = call.tensor("x");
-  ExpressionOperand sizes{.kind = ExpressionOperand::Kind::list, .column = call.column};
-  for (std::int64_t axis = 0; axis < x.rank(); ++axis) {
-    const bool samples = axis == 0 && x.has_samples;
-    sizes.items.push_back(samples ? ExpressionOperand{.kind = ExpressionOperand::Kind::samples, .column = call.column}
-                                  : call.builder.number(static_cast<double>(x.shape[axis]), call.column));
-    if (samples) sizes.items.back().items = {x};
-  }
-  return sizes;
-}
+namespace {
 
 // Numbers of the shape of a tensor, or of a shape that begins with the number of its samples.
 ExpressionOperand random_numbers(const FunctionCall& call, RandomNumbers::Kind distribution) {
@@ -35,6 +25,8 @@ ExpressionOperand random_numbers(const FunctionCall& call, RandomNumbers::Kind d
   }
   return call.builder.random(distribution, of.items[0].items[0], Shape(std::move(sizes)), call.column);
 }
+
+}  // namespace
 
 ExpressionOperand random_normal(const FunctionCall& call) {
   return call.evaluate("z * stddev + mean", {{"z", random_numbers(call, RandomNumbers::Kind::normal)},

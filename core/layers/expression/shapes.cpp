@@ -46,6 +46,18 @@ ExpressionOperand transpose(const FunctionCall& call) {
   return permuted(call.builder, x, std::move(order), call.column);
 }
 
+ExpressionOperand shape(const FunctionCall& call) {
+  const ExpressionOperand& x = call.tensor("x");
+  ExpressionOperand sizes{.kind = ExpressionOperand::Kind::list, .column = call.column};
+  for (std::int64_t axis = 0; axis < x.rank(); ++axis) {
+    const bool samples = axis == 0 && x.has_samples;
+    sizes.items.push_back(samples ? ExpressionOperand{.kind = ExpressionOperand::Kind::samples, .column = call.column}
+                                  : call.builder.number(static_cast<double>(x.shape[axis]), call.column));
+    if (samples) sizes.items.back().items = {x};
+  }
+  return sizes;
+}
+
 ExpressionOperand reshape(const FunctionCall& call) {
   const ExpressionOperand& x = call.tensor("x");
   std::vector<std::int64_t> sizes = call.whole_numbers("newshape", true);

@@ -21,7 +21,7 @@ void check_added_loss(const AddedLoss& loss, const Node& node, Reader& reader) {
       }
     }
   } catch (const ExpressionError& error) {
-    reader.error(loss.expression.location, format("column {} of the expression: {}", error.column(), error.what()));
+    reader.error(loss.expression.location, error.in_words());
   }
 }
 

@@ -74,7 +74,7 @@ class StageCut {
     return stage;
   }
 
-  // The stages that read the outputs of an op of no stage compute it, so that they read its inputs, too.
+  // An op without a stage is computed by every stage that reads its outputs, so that these stages read its inputs, too.
   void read_for_every_stage() {
     for (std::size_t i = graph_.ops.size(); i-- > 0;) {
       const Op& op = graph_.ops[i];

@@ -17,10 +17,10 @@ struct WindowOf {
   Sizes size = filled(1);
   Sizes strides = filled(1);
   Sizes dilation = filled(1);
-  Sizes padding_before{};  // top, left
-  Sizes padding_after{};   // bottom, right
+  Sizes padding_before{};  // at the beginning of each axis: above and on the left of an image
+  Sizes padding_after{};   // at the end of each axis: below and on the right of an image
 
-  // The size of the output along an axis for an input of this size: the number of rows (axis 0 of an image), say.
+  // Returns the size of the output along an axis for an input of the size `input` along that axis.
   std::int64_t output(int axis, std::int64_t input) const {
     const auto a = static_cast<std::size_t>(axis);
     const std::int64_t span = dilation[a] * (size[a] - 1) + 1;

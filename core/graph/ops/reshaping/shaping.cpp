@@ -95,7 +95,7 @@ std::vector<TensorType> Reshape::outputs(std::span<const TensorType> inputs) con
 OutputPlacements Reshape::placements(const PlacementQuery& query) const {
   const Shape& from = query.input_types[0].shape;
   const auto by = [&](const Names& names) { return place_by({{names.first + "+S"}, {names.second + "+S"}}, query); };
-  // Of a single element, the dimension that is split is that of the samples.
+  // A tensor with one element is split along dimension 0, that of the samples, and not along the last dimension.
   if (from.count() > 1 && shape.rank() > 0 && from.back() == shape.back()) {
     const OutputPlacements of_rows = by(common_rows(from, shape));
     if (of_rows.problem.empty()) return of_rows;

@@ -146,7 +146,7 @@ void ask_for_kernel(const LowerContext& context, DType dtype, Candidate& candida
   candidate.inputs[1] = {dtype, "ohwi", context.input(1).shape.count() * size_of(dtype)};
 }
 
-// The graphs of a convolution with so many axes, or of its gradient; empty for other ops.
+// Returns the graphs of a convolution over `axes` dimensions or of one of its gradients; no value for other ops.
 template <std::size_t axes>
 std::optional<OpGraphs> graphs_of_op(const LowerContext& context) {
   const OpDef* def = context.op.def.get();
