@@ -7,6 +7,7 @@
 
 #include "core/base/format.h"
 #include "core/graph/ops/collectives.h"
+#include "core/graph/ops/whole_batch.h"
 
 namespace trainctl {
 namespace {
@@ -134,6 +135,25 @@ Calls gather_columns(const AllGatherColumns& def, const PlacedView& x, const Pla
           }};
 }
 
+// Each rank sends as many samples as the largest rank; the rest of its piece is not used.
+Calls gather_samples(const GatherSamples& def, const PlacedView& x, const PlacedView& y, const Address& workspace,
+                     Backend& backend, Communicator& communicator) {
+  const SampleShares& shares = def.shares;
+  const std::int64_t row = x.count / shares.count(), each = row * shares.largest();
+  const PlacedView all{workspace, x.dtype, each * std::ssize(shares.counts)};
+  std::vector<Call> copies;
+  for (int rank = 0; rank < static_cast<int>(std::ssize(shares.counts)); ++rank) {
+    const std::int64_t count = row * shares.counts[static_cast<std::size_t>(rank)], size = size_of(x.dtype);
+    copies.push_back(copy(backend, {all.address + rank * each * size, x.dtype, count},
+                          {y.address + row * shares.first_of(rank) * size, x.dtype, count}));
+  }
+  return {copy(backend, x, {all.address + shares.own * each * size_of(x.dtype), x.dtype, x.count}),
+          [&communicator, all, copies](Stream& stream, const Slot& slot) {
+            communicator.all_gather(all.at(slot), stream);
+            for (const Call& take : copies) take(stream, slot);
+          }};
+}
+
 Calls scatter_columns(const ReduceScatterColumns& def, const PlacedView& x, const PlacedView& y,
                       const Address& workspace, Backend& backend, Communicator& communicator) {
   const std::int64_t rows = x.count / x.width;
@@ -164,6 +184,9 @@ Calls calls_of(const Op& op, const std::vector<PlacedView>& x, const std::vector
   }
   if (const auto* columns = op.get_if<AllGatherColumns>()) {
     return gather_columns(*columns, x[0], y[0], workspace, backend, communicator);
+  }
+  if (const auto* samples = op.get_if<GatherSamples>()) {
+    return gather_samples(*samples, x[0], y[0], workspace, backend, communicator);
   }
   if (const auto* columns = op.get_if<ReduceScatterColumns>()) {
     return scatter_columns(*columns, x[0], y[0], workspace, backend, communicator);

@@ -118,6 +118,7 @@
   X(tree_sum) \
   X(split) \
   X(take_columns) \
+  X(take_samples) \
   X(write_cache) \
   X(reorder)
 

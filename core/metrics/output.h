@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/graph/ops/metrics/token_bytes.h"
+#include "core/graph/ops/whole_batch.h"
 #include "core/metrics/loss.h"
 #include "core/metrics/metric.h"
 #include "core/metrics/target_encoding.h"
@@ -22,8 +23,9 @@ struct ResolvedOutput {
   std::int64_t rows_each = 1;     // rows of the output that share one weight
   std::int64_t rows_counted = 1;  // rows of the output for each unit of a step's count
 
-  bool is_added = false;   // whether it is an added loss, which has values [N] of samples and no targets and metrics
-  bool is_masked = false;  // whether the output has a padding mask
+  bool is_added = false;     // whether it is an added loss, which has values [N] of samples and no targets and metrics
+  SampleShares shares = {};  // of an added loss over the whole batch: the samples of all ranks; else no counts
+  bool is_masked = false;    // whether the output has a padding mask
 
   // Whether losses and metrics leave out positions, by a padding mask or the target.
   bool masks() const { return is_masked || loss.ignore_index.has_value(); }

@@ -32,7 +32,7 @@ TensorId add_sample_weights(Graph& graph, const std::string& name, bool by_weigh
 }
 
 void add_losses(Network& network, const ProgramSpec& spec, const std::vector<std::vector<TensorId>>& tensors,
-                Reader& reader) {
+                const SampleShares& shares, Reader& reader) {
   auto read = tensors.begin();
   for (const auto& [name, loss] : spec.model->add_loss) {
     const std::vector<TensorId>& of_loss = *read++;
@@ -48,6 +48,10 @@ void add_losses(Network& network, const ProgramSpec& spec, const std::vector<std
     output.loss.location = location;
     output.weight = loss.weight;
     output.is_added = true;
+    if (loss.whole_batch) {
+      output.shares = shares.counts.empty() ? SampleShares{{graph.batch}, 0} : shares;
+      sources.shares = &output.shares;
+    }
     try {
       graph.outputs.push_back(add_values(graph, sources));
     } catch (const ExpressionError& error) {

@@ -8,9 +8,11 @@ namespace trainctl {
 
 // Appends the ops of the model's added losses to a network whose weights and sample numbers exist. The values of each
 // loss, float32 [N], become an output of the graph, and the loss an output without targets. `tensors`: those that each
-// loss reads (BuiltModel::added_losses). Mistakes in expressions are reported to the reader.
+// loss reads (BuiltModel::added_losses). `shares`: the samples of the replicas
+// (Parallelism::shares); a loss over the whole batch has the values of all of them. Mistakes in expressions are
+// reported to the reader.
 void add_losses(Network& network, const ProgramSpec& spec, const std::vector<std::vector<TensorId>>& tensors,
-                Reader& reader);
+                const SampleShares& shares, Reader& reader);
 
 // Appends the op that computes the weights of the samples in added losses, float32 [N]: 1 for a sample that counts or,
 // if losses are divided by the sum of the weights, its weight; otherwise 0. Returns the weights.

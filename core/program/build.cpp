@@ -119,7 +119,7 @@ Program with_rest(Program program, const Program& rest) {
 // Builds the network of this rank: the strategies cut its graph, and then its ops are fused.
 Network cut_network(const ProgramSpec& spec, std::int64_t micro_batch, bool training, const Parallelism& parallelism,
                     Reader& reader) {
-  Network network = build_network(spec, micro_batch, training, reader);
+  Network network = build_network(spec, micro_batch, training, reader, parallelism.shares);
   if (!reader.ok()) return network;
   if (parallelism.cut) {
     network.graph = parallelism.cut(std::move(network.graph));
@@ -213,7 +213,9 @@ Program training_program(const ProgramSpec& spec, const MicroBatches& micro_batc
 
 Program evaluation_program(const ProgramSpec& spec, std::int64_t samples, Reader& reader,
                            const Parallelism& parallelism) {
-  const Program training = training_program(spec, {1, 1}, reader, parallelism);
+  Parallelism of_layout = parallelism;
+  std::ranges::fill(of_layout.shares.counts, 1);
+  const Program training = training_program(spec, {1, 1}, reader, of_layout);
   if (!reader.ok()) return {};
   Network network = cut_network(spec, std::max<std::int64_t>(samples, 1), false, parallelism, reader);
   if (!reader.ok()) return {};

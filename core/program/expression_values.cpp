@@ -95,7 +95,33 @@ class MeanValues {
   Shape weighted_;
 };
 
+// The values of an expression of the whole batch, one for each of its samples. `weights`: a tensor [samples].
+ExpressionOperand values_of_batch(ExpressionBuilder& builder, const Expression& expression, TensorId weights,
+                                  std::int64_t samples) {
+  ExpressionOperand values = builder.evaluate(expression);
+  if (!values.is_tensor()) return values;
+  if (values.shape.count() == 1) {  // the loss of the batch, which is that of each sample
+    return builder.evaluate(parse_expression("where(weight == 0, value, value)"),
+                            {{"value", builder.reshaped(values, {1})}, {"weight", builder.input(weights, false)}});
+  }
+  if (values.rank() == 0 || values.shape[0] != samples) {
+    throw ExpressionError(values.column, format("the loss has the values {}, but needs one or more for each of the {} "
+                                                "samples of the batch, or one value",
+                                                shape_text(values), samples));
+  }
+  std::vector<int> axes;
+  for (int axis = 1; axis < static_cast<int>(values.rank()); ++axis) axes.push_back(axis);
+  if (axes.empty()) return values;
+  const double count = static_cast<double>(values.shape.count()) / static_cast<double>(samples);
+  return builder.reduced(values, ReduceKind::sum, axes, false, 1 / count, values.column);
+}
+
 }  // namespace
+
+TensorId gathered(Graph& graph, TensorId samples, const SampleShares& shares, const std::string& name) {
+  if (shares.counts.size() == 1) return samples;
+  return graph.add_op(std::make_shared<GatherSamples>(shares), {samples}, name, {})[0];
+}
 
 TensorId add_values(Graph& graph, const ExpressionSources& sources) {
   ExpressionScope scope;
@@ -104,28 +130,33 @@ TensorId add_values(Graph& graph, const ExpressionSources& sources) {
   };
   scope.type_of = [&](TensorId tensor) { return graph.tensor(tensor).type; };
   const Shape weighted = graph.tensor(sources.weights).type.shape;
+  const bool is_whole = sources.shares != nullptr;
   ExpressionBuilder builder(scope);
-  const auto weights_of = [&](std::int64_t rank) {
-    Shape aligned = weighted;
-    while (aligned.rank() < rank) aligned = aligned.with_appended(1);
-    return builder.reshaped(builder.input(sources.weights, true), aligned);
-  };
-  const auto kept = [&](const char* text, const ExpressionOperand& x) {
-    return builder.evaluate(parse_expression(text), {{"x", x}, {"weight", weights_of(x.rank())}});
+  const auto kept = [&](const char* text, const ExpressionOperand& x, TensorId weights) {
+    Shape aligned = graph.tensor(weights).type.shape;
+    while (aligned.rank() < x.rank()) aligned = aligned.with_appended(1);
+    const ExpressionOperand weight = builder.reshaped(builder.input(weights, x.has_samples), aligned);
+    return builder.evaluate(parse_expression(text), {{"x", x}, {"weight", weight}});
   };
   for (const auto& [name, tensor] : sources.targets) builder.define(name, builder.input(tensor, true));
   for (const auto& [name, tensor] : sources.values) {
-    builder.define(name, kept("where(weight == 0, stop_gradient(x), x)", builder.input(tensor, true)));
+    if (is_whole) {
+      builder.define(name, builder.input(gathered(graph, tensor, *sources.shares, sources.name), false));
+      continue;
+    }
+    builder.define(name, kept("where(weight == 0, stop_gradient(x), x)", builder.input(tensor, true), sources.weights));
   }
   for (const auto& [name, value] : sources.constants) builder.define(name, builder.number(value, 0));
 
-  ExpressionOperand values = MeanValues(builder, weighted).of(parse_expression(sources.text.value));
+  const Expression expression = parse_expression(sources.text.value);
+  const TensorId weights = is_whole ? gathered(graph, sources.weights, *sources.shares, sources.name) : sources.weights;
+  ExpressionOperand values = is_whole ? values_of_batch(builder, expression, weights, sources.shares->total())
+                                      : MeanValues(builder, weighted).of(expression);
   if (!values.is_tensor()) {
     throw ExpressionError(values.column, "the expression is a number, which the network does not change");
   }
   values = builder.apply(ScalarFunction::multiply, {values, builder.number(sources.scale, 0)}, 0);
-  values = kept("where(weight == 0, 0, x)", values);
-  return builder.tensor(values);
+  return builder.tensor(kept("where(weight == 0, 0, x)", values, weights));
 }
 
 TensorId add_values(Graph& graph, const OutputExpression& expression, const std::string& name,

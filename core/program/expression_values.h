@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/graph/graph.h"
+#include "core/graph/ops/whole_batch.h"
 #include "core/metrics/output.h"
 #include "core/spec/values.h"
 
@@ -17,14 +18,20 @@ struct ExpressionSources {
   std::map<std::string, TensorId> values;        // by their names in the expression; gradients flow back to them
   std::map<std::string, TensorId> targets = {};  // float32
   std::map<std::string, double> constants = {};
-  TensorId weights = no_tensor;  // float32 [N] or, if positions have weights, [N, P...]
-  double scale = 1;              // factor of the result
+  TensorId weights = no_tensor;          // float32 [N] or, if positions have weights, [N, P...]
+  double scale = 1;                      // factor of the result
+  const SampleShares* shares = nullptr;  // set: the expression reads the samples of all ranks
 };
 
 // Appends the ops of an expression to a graph. Returns `scale` times the mean of the values of each sample or, if
 // positions have weights, of each position: float32 of the shape of the weights. Values and gradients of weight 0 are
-// 0, also where the expression is not finite. Throws ExpressionError.
+// 0, also where the expression is not finite. With `shares`, the expression has values for each sample of all ranks, or
+// one value for all of them; the result is [samples of all ranks], and samples of weight 0 are among those with which
+// others are compared. Throws ExpressionError.
 TensorId add_values(Graph& graph, const ExpressionSources& sources);
+
+// Appends the op that gathers the samples of all ranks, unless there is one rank.
+TensorId gathered(Graph& graph, TensorId samples, const SampleShares& shares, const std::string& name);
 
 // What the expression of an output reads: the output [N, P..., K]; the targets, float32 of the same shape or class
 // numbers int32 [N, P...]; the weights, float32 [N] or [N, P...].

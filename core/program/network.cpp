@@ -91,7 +91,8 @@ void check_patterns_of(const Choice& optimizer, const Graph& graph, Reader& read
 
 }  // namespace
 
-Network build_network(const ProgramSpec& spec, std::int64_t micro_batch, bool training, Reader& reader) {
+Network build_network(const ProgramSpec& spec, std::int64_t micro_batch, bool training, Reader& reader,
+                      const SampleShares& shares) {
   Network network;
   BuildOptions options;
   options.batch = micro_batch;
@@ -132,7 +133,7 @@ Network build_network(const ProgramSpec& spec, std::int64_t micro_batch, bool tr
     known = known && chance != 0;
     network.chance_loss += network.outputs[i].weight * chance;
   }
-  if (reader.ok()) add_losses(network, spec, built.added_losses, reader);
+  if (reader.ok()) add_losses(network, spec, built.added_losses, shares, reader);
   if (!known || !built.added_losses.empty()) network.chance_loss = 0;
   return network;
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/graph/graph.h"
+#include "core/graph/ops/whole_batch.h"
 #include "core/layers/model/layer_line.h"
 #include "core/metrics/output.h"
 #include "core/program/program_spec.h"
@@ -24,6 +25,8 @@ struct Network {
 
 // Builds the network for micro-batches of `micro_batch` samples. Problems are reported to the reader; the returned
 // network is then unusable.
-Network build_network(const ProgramSpec& spec, std::int64_t micro_batch, bool training, Reader& reader);
+// `shares`: the samples of the replicas (Parallelism::shares).
+Network build_network(const ProgramSpec& spec, std::int64_t micro_batch, bool training, Reader& reader,
+                      const SampleShares& shares = {});
 
 }  // namespace trainctl

@@ -120,6 +120,7 @@ void add_weights(OutputHead& head, TensorId mask, Graph& graph) {
 void set_values(OutputHead& head, TensorId values, Graph& graph) {
   head.values = values;
   head.value_rows = add_rows(graph, values, head.output.prefixed("loss"), head.row_ops);
+  head.value_weights = head.weights != no_tensor ? head.weights : graph.weights;
 }
 
 // Adds the values of the metrics that are expressions. Their ops follow those of the predictions; they are not in the
@@ -146,6 +147,24 @@ void add_gradients(OutputHead& head, Graph& graph) {
   if (graph.compute != DType::float16) return;
   head.unscaled_gradient = head.loss_gradient;
   head.loss_gradient = add(graph, head.output.prefixed("loss") + "/gradient/scaled", type, Role::activation);
+}
+
+// Adds the head of an added loss. If it is one over the whole batch, its values are those of all ranks, of which this
+// rank's are reported.
+void add_added_loss(OutputHead& head, bool by_weight, Graph& graph) {
+  const std::string name = head.output.prefixed("loss");
+  const SampleShares& shares = head.output.shares;
+  add_sums(head, graph);
+  head.weights = add_sample_weights(graph, name, by_weight);
+  if (shares.counts.size() > 1) {
+    head.value_weights = gathered(graph, head.weights, shares, name);
+    const TensorId own = graph.add_op(std::make_shared<TakeSamples>(shares), {head.logits}, name, {}, {"own"})[0];
+    head.value_rows = add_rows(graph, own, name, head.row_ops);
+    head.values = head.logits;
+  } else {
+    set_values(head, head.logits, graph);
+  }
+  if (graph.training) add_gradients(head, graph);
 }
 
 // The op that computes the gradient of the weighted sum of a loss expression's values, which have the shape of the
@@ -184,10 +203,7 @@ OutputHead loss_head(ResolvedOutput resolved, TensorId logits, TensorId mask, bo
     return head;
   }
   if (output.is_added) {
-    add_sums(head, graph);
-    head.weights = add_sample_weights(graph, output.prefixed("loss"), by_weight);
-    set_values(head, logits, graph);
-    if (graph.training) add_gradients(head, graph);
+    add_added_loss(head, by_weight, graph);
     return head;
   }
   const TensorType type = graph.tensor(logits).type;
@@ -277,7 +293,7 @@ std::vector<Op> sum_ops(const OutputHead& head, const SharedSums& shared, bool c
   if (is_expression) {
     inputs[0] = inputs[1] = head.value_rows;
     if (training)
-      ops.push_back(gradient_of_values(head, weights, scales ? head.unscaled_gradient : head.loss_gradient));
+      ops.push_back(gradient_of_values(head, head.value_weights, scales ? head.unscaled_gradient : head.loss_gradient));
   }
   ops.push_back({std::make_shared<Loss>(output.loss.rule, differentiates, accumulate, output.gradient_scale(), counts,
                                         head.classes, head.is_fused),

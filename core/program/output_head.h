@@ -25,6 +25,9 @@ struct OutputHead {
   // The values of a loss that is an expression (expression_values.h), which ops of the graph compute, and the same with
   // a last dimension of size 1, for the loss op; else no_tensor.
   TensorId values = no_tensor, value_rows = no_tensor;
+  // The weights of the values, in training. An added loss over the whole batch has values and weights for the samples
+  // of all ranks, and rows for those of this rank.
+  TensorId value_weights = no_tensor;
   std::vector<TensorId> metric_rows;  // for each metric: the same if it is an expression, else no_tensor
   TensorId whole_logits = no_tensor;  // the logits of all classes, gathered from the ranks; no_tensor if unused
   TensorId targets = no_tensor;       // role input

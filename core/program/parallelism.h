@@ -4,6 +4,7 @@
 
 #include <functional>
 
+#include "core/graph/ops/whole_batch.h"
 #include "core/program/program.h"
 
 namespace trainctl {
@@ -17,6 +18,9 @@ struct Parallelism {
   // Whether micro-batches contain collectives, so that all ranks must run the same number of micro-batches; a rank with
   // fewer micro-batches runs its last micro-batches without samples.
   bool equal_micro_batches = false;
+  // The samples of the replicas in the batch of the program, for losses over the whole batch; without counts, the
+  // program has no other samples than its own.
+  SampleShares shares = {};
   // Makes this rank's forward graph from the whole graph: splits weights, cuts stages. Fusion and differentiation
   // follow, so that no fusion crosses a cut, and the backward pass of a collective follows from its gradient rule.
   std::function<Graph(Graph)> cut;

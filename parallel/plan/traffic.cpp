@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/graph/ops/collectives.h"
+#include "core/graph/ops/whole_batch.h"
 
 namespace trainctl {
 namespace {
@@ -82,7 +83,8 @@ void place_traffic(const PlacedProgram& program, const Op& op, const MeshRank& r
   } else if (op.get_if<AllGather>() != nullptr) {
     works_in = op.outputs[0];
     traffic.copied = bytes_to_shard(program, op.inputs[0], works_in, own_offset(op.inputs[0]));
-  } else if (op.get_if<AllGatherColumns>() != nullptr || op.get_if<ReduceScatterColumns>() != nullptr) {
+  } else if (op.get_if<AllGatherColumns>() != nullptr || op.get_if<ReduceScatterColumns>() != nullptr ||
+             op.get_if<GatherSamples>() != nullptr) {
     traffic.copied = bytes_of(op.inputs[0]) + bytes_of(op.outputs[0]);
   } else if (op.get_if<AllToAll>() != nullptr) {
     works_in = op.inputs[0];

@@ -7,6 +7,8 @@
 
 #include "core/base/checked.h"
 #include "core/base/error.h"
+#include "core/base/format.h"
+#include "core/layers/model/model_options.h"
 #include "parallel/strategies/communication_check/check.h"
 
 namespace trainctl {
@@ -17,13 +19,10 @@ using Shares = std::array<std::int64_t, 7>;
 Shares shares_of(const BatchSizes& sizes, const MeshRank& rank) {
   const auto trained = [&](std::int64_t global) { return share_of(global, sizes.training_division(rank)).count; };
   const auto evaluated = [&](std::int64_t global) { return share_of(global, sizes.evaluation_division(rank)).count; };
-  return {trained(sizes.training),
-          trained(sizes.training_last),
-          trained(sizes.training_resumed_last),
-          evaluated(sizes.evaluation),
-          evaluated(sizes.evaluation_last),
-          sizes.shards.any() ? rank.along(MeshAxis::data) : 0,  // determines the sums of the rank's logical shards
-          rank.index_in_replica()};
+  return {trained(sizes.training), trained(sizes.training_last), trained(sizes.training_resumed_last),
+          evaluated(sizes.evaluation), evaluated(sizes.evaluation_last),
+          // Determines the sums of the rank's logical shards, and its samples among those of the whole batch.
+          sizes.shards.any() || sizes.whole_batch ? rank.along(MeshAxis::data) : 0, rank.index_in_replica()};
 }
 
 // Returns the logical shards of a batch that a replica has: all of one size, except perhaps the last.
@@ -39,6 +38,39 @@ Parallelism parallelism_of_step(Strategy strategy, const MeshRank& rank) {
   if (strategy.options.sync_every.value == 1) return parallelism(strategy, rank.mesh.rank(rank.position));
   strategy.mesh.data = 1;
   return parallelism(strategy, rank.index_in_replica());
+}
+
+// Reports why a loss over the whole batch cannot be computed, if it cannot.
+void check_whole_batch(const ProgramSpec& spec, const Strategy& strategy, const BatchSizes& sizes, Reader& reader) {
+  const auto& losses = spec.model->add_loss;
+  const auto loss = std::ranges::find_if(losses, [](const auto& of) { return of.second.whole_batch; });
+  if (loss == losses.end()) return;
+  const auto refuse = [&](const std::string& why) {
+    reader.error(loss->second.expression.location,
+                 format("add_loss '{}' needs all samples of a batch at the same time: {}", loss->first, why));
+  };
+  if (sizes.gradient_accumulation > 1) refuse("use gradient_accumulation 1");
+  if (sizes.shards.any()) refuse("leave out strategy.reproducible, which divides a batch into logical shards");
+  if (strategy.mesh.pipeline > 1) refuse("use no pipeline, whose stages compute micro-batches");
+  if (strategy.options.sync_every.value > 1) refuse("use sync_every 1, since otherwise replicas take steps alone");
+  for (const std::int64_t samples :
+       {sizes.training, sizes.training_last, sizes.training_resumed_last, sizes.evaluation, sizes.evaluation_last}) {
+    if (samples == 0 || samples >= strategy.mesh.data) continue;
+    refuse(format("a batch of {} samples is divided among {} replicas; use fewer ranks, or another batch_size", samples,
+                  strategy.mesh.data));
+    break;
+  }
+}
+
+// The samples of the replicas in a batch that is divided in this way.
+SampleShares shares_of_replicas(std::int64_t batch, BatchDivision division) {
+  SampleShares shares{{}, division.rank.along(MeshAxis::data)};
+  const Mesh mesh = division.rank.mesh;
+  for (int replica = 0; replica < mesh.data; ++replica) {
+    division.rank = MeshRank(mesh, mesh.rank({.data = replica}));
+    shares.counts.push_back(share_of(batch, division).count);
+  }
+  return shares;
 }
 
 }  // namespace
@@ -57,7 +89,8 @@ std::vector<int> ranks_with_own_programs(const BatchSizes& sizes, const Mesh& me
 RunPrograms::RunPrograms(const ProgramSpec& spec, const Strategy& strategy, const BatchSizes& sizes, int rank,
                          Reader& reader) {
   rank_ = MeshRank(strategy.mesh, rank);
-  const Parallelism parallel = parallelism_of_step(strategy, rank_);
+  Parallelism parallel = parallelism_of_step(strategy, rank_);
+  check_whole_batch(spec, strategy, sizes, reader);
   // Returns the micro-batches of a replica's share of a batch. Micro-batches of a full batch have at least one sample.
   // If ranks reduce gradients in every micro-batch, micro-batches have equal sizes: the gradients are in a slot, and
   // micro-batches of two sizes would not share its memory.
@@ -71,7 +104,7 @@ RunPrograms::RunPrograms(const ProgramSpec& spec, const Strategy& strategy, cons
     const std::int64_t largest = std::max<std::int64_t>(divide_up(full, sizes.gradient_accumulation), 1);
     return parallel.keeps_gradients ? cut_micro_batches(samples, largest) : cut_equally(samples, largest);
   };
-  std::map<std::array<std::int64_t, 4>, int> known;  // index of the program; key: the values that determine it
+  std::map<std::array<std::int64_t, 5>, int> known;  // index of the program; key: the values that determine it
   const auto add_training = [&](std::int64_t global) {
     if (global == 0 || training_.contains(global) || !reader.ok()) return;
     const MicroBatches own = micro_batches(global, rank_);
@@ -81,16 +114,22 @@ RunPrograms::RunPrograms(const ProgramSpec& spec, const Strategy& strategy, cons
       max_micro_batches = std::max(
           max_micro_batches, micro_batches(global, MeshRank(strategy.mesh, strategy.mesh.rank({.data = r}))).all());
     }
-    const auto [entry, added] = known.try_emplace({own.total(), own.all(), max_micro_batches, step.present},
-                                                  static_cast<int>(programs_.size()));
+    if (sizes.whole_batch) parallel.shares = shares_of_replicas(global, sizes.training_division(rank_));
+    const auto [entry, added] =
+        known.try_emplace({own.total(), own.all(), max_micro_batches, step.present, sizes.whole_batch ? global : 0},
+                          static_cast<int>(programs_.size()));
     training_[global] = entry->second;
     if (added) programs_.push_back(training_program(spec, own, reader, parallel, max_micro_batches, step));
   };
+  std::map<std::array<std::int64_t, 2>, int> evaluated;  // index of the program
   const auto add_evaluation = [&](std::int64_t global) {
+    if (global == 0 || evaluation_.contains(global) || !reader.ok()) return;
     const std::int64_t samples = share_of(global, sizes.evaluation_division(rank_)).count;
-    if (global == 0 || evaluation_.contains(samples) || !reader.ok()) return;
-    evaluation_[samples] = static_cast<int>(programs_.size());
-    programs_.push_back(evaluation_program(spec, samples, reader, parallel));
+    if (sizes.whole_batch) parallel.shares = shares_of_replicas(global, sizes.evaluation_division(rank_));
+    const auto [entry, added] =
+        evaluated.try_emplace({samples, sizes.whole_batch ? global : 0}, static_cast<int>(programs_.size()));
+    evaluation_[global] = entry->second;
+    if (added) programs_.push_back(evaluation_program(spec, samples, reader, parallel));
   };
   add_training(sizes.training);
   add_training(sizes.training_last);
@@ -108,7 +147,7 @@ RunPrograms build_run_programs(const ProgramSpec& spec, const Strategy& strategy
 
 int RunPrograms::training(std::int64_t global_samples) const { return training_.at(global_samples); }
 
-int RunPrograms::evaluation(std::int64_t samples) const { return evaluation_.at(samples); }
+int RunPrograms::evaluation(std::int64_t global_samples) const { return evaluation_.at(global_samples); }
 
 const RunPrograms& programs_of(const std::vector<RunPrograms>& programs, const BatchSizes& sizes,
                                const MeshRank& rank) {
@@ -138,9 +177,7 @@ void check_steps(const std::vector<RunPrograms>& programs, const BatchSizes& siz
     check_step(global, [&](const RunPrograms& own, const MeshRank&) { return own.training(global); });
   }
   for (const std::int64_t global : {sizes.evaluation, sizes.evaluation_last}) {
-    check_step(global, [&](const RunPrograms& own, const MeshRank& rank) {
-      return own.evaluation(share_of(global, sizes.evaluation_division(rank)).count);
-    });
+    check_step(global, [&](const RunPrograms& own, const MeshRank&) { return own.evaluation(global); });
   }
 }
 

@@ -22,6 +22,7 @@ struct BatchSizes {
   int gradient_accumulation = 1;           // micro-batches of a replica's share of a full training batch
   std::vector<double> speeds = {};         // speeds of the replicas (BatchDivision)
   LogicalShards shards = {};               // logical shards of training batches
+  bool whole_batch = false;                // whether a loss depends on all samples of a batch together
 
   // How training batches and evaluation batches are divided, for the share of this rank.
   BatchDivision training_division(const MeshRank& rank) const { return {rank, speeds, shards}; }
@@ -45,10 +46,10 @@ class RunPrograms {
   // The rank's position in the mesh.
   const MeshRank& rank() const { return rank_; }
   const std::vector<Program>& programs() const { return programs_; }
-  // Return the index of the program for a training batch with `global_samples` samples on all ranks together, or for an
-  // evaluation batch with `samples` samples on this rank, which may be 0.
+  // Return the index of the program for a training or evaluation batch with `global_samples` samples on all ranks
+  // together.
   int training(std::int64_t global_samples) const;
-  int evaluation(std::int64_t samples) const;
+  int evaluation(std::int64_t global_samples) const;
 
  private:
   MeshRank rank_;

@@ -120,10 +120,11 @@ LogicalShards shards_of(const TrainOptions& train, const StrategyOptions& strate
   return {static_cast<int>(shard_count), batch / shard_count, !keeps_gradients(strategy.shard)};
 }
 
-BatchSizes batch_sizes(const TrainOptions& train, const StrategyOptions& strategy, const DataInfo& data, int ranks,
-                       const DataPosition& start) {
+BatchSizes batch_sizes(const ModelOptions& model, const TrainOptions& train, const StrategyOptions& strategy,
+                       const DataInfo& data, int ranks, const DataPosition& start) {
   const std::int64_t batch = train.global_batch(ranks);
   BatchSizes sizes;
+  sizes.whole_batch = has_whole_batch_loss(model);
   sizes.training = std::min(batch, data.training_samples);
   sizes.training_last = data.training_samples % batch;
   sizes.training_resumed_last = std::max<std::int64_t>(data.training_samples - start.offset, 0) % batch;

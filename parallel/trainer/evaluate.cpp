@@ -71,7 +71,7 @@ std::optional<Evaluation> evaluate(Engine& engine, const RunPrograms& programs, 
     const Batch& batch = source.next();
     if (!batch.complete) continue;  // a stop was requested
     last = batch.last_of_epoch;
-    const int program = programs.evaluation(batch.count);
+    const int program = programs.evaluation(batch.global_count);
     const bool watched = watch != nullptr && watch->select(batch);
     engine.start(program, batch, {});
     if (engine.under_way() == engine.steps_at_once()) finish();

@@ -96,7 +96,7 @@ Checked check_phase(const RunSpec& spec, const LaunchFlags& launch, bool measure
   if (!short_run.empty()) log::warning(short_run);
   checked.cached_bytes = info.cached_bytes;
   const auto backend = make_backend(spec.cluster, spec.train, spec.strategy, plan.threads, 0);
-  checked.sizes = batch_sizes(spec.train, spec.strategy, info, plan.ranks);
+  checked.sizes = batch_sizes(spec.model, spec.train, spec.strategy, info, plan.ranks);
   Strategy strategy = strategy_for(spec, info, plan.ranks, *backend);
   checked.programs = build_all_programs(spec, info, strategy, checked.sizes);
   const std::vector<std::string>& warnings = checked.programs.front().programs().front().warnings;

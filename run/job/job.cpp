@@ -142,7 +142,7 @@ namespace {
 RunPrograms agreed_programs(const RunSpec& spec, const DataInfo& data, const Strategy& strategy, RankDevice& device,
                             World& world, const DataPosition& start) {
   require_layers_within_hosts(spec.strategy, strategy.mesh, world.hosts());
-  const BatchSizes sizes = batch_sizes(spec.train, spec.strategy, data, world.size(), start);
+  const BatchSizes sizes = batch_sizes(spec.model, spec.train, spec.strategy, data, world.size(), start);
   if (world.size() > 1) {
     Strategy comparable = strategy;  // compute_streams depends on the threads of each rank
     comparable.compute_streams = 1;
@@ -154,7 +154,7 @@ RunPrograms agreed_programs(const RunSpec& spec, const DataInfo& data, const Str
 }
 
 BatchCut cut_of(const RunSpec& spec, const DataInfo& data, const MeshRank& rank) {
-  return batch_cut(batch_sizes(spec.train, spec.strategy, data, rank.mesh.ranks()), rank);
+  return batch_cut(batch_sizes(spec.model, spec.train, spec.strategy, data, rank.mesh.ranks()), rank);
 }
 
 // Returns the programs, or throws Error{resource} if they cannot fit into memory. Called before kernels are chosen,
@@ -214,7 +214,7 @@ Job::Job(const RunSpec& spec, const DataInfo& data, RankDevice& device, World& w
       shards_(shards_of(spec.train, spec.strategy, world.size())),
       programs_(require_least_memory(agreed_programs(spec, data, strategy_, device, world, start), spec, data, device)),
       axes_(device.communicator(world), rank().mesh, own_backward(*device.backend, device.communicator(world))) {
-  const BatchSizes sizes = batch_sizes(spec.train, spec.strategy, data, world.size(), start);
+  const BatchSizes sizes = batch_sizes(spec.model, spec.train, spec.strategy, data, world.size(), start);
   const auto choose = [&] {
     kernels_ = choose_kernels(spec, data, strategy_, sizes, known_choices, *device.backend, world, device.host);
   };

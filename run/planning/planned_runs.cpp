@@ -13,7 +13,7 @@ namespace trainctl {
 namespace {
 
 BatchSizes sizes_of(const PlanRequest& request) {
-  return batch_sizes(request.spec.train, request.spec.strategy, request.data, request.ranks);
+  return batch_sizes(request.spec.model, request.spec.train, request.spec.strategy, request.data, request.ranks);
 }
 
 PlannedRun run_with(const PlanRequest& request, const BatchSizes& sizes, PlannedRanks ranks) {
@@ -38,7 +38,8 @@ std::optional<PlannedRun> find_step(const PlanRequest& request) {
     const BatchSizes full{.training = all.training,
                           .gradient_accumulation = all.gradient_accumulation,
                           .speeds = all.speeds,
-                          .shards = all.shards};
+                          .shards = all.shards,
+                          .whole_batch = all.whole_batch};
     return run_with(request, full, PlannedRanks::stages);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::config) throw;

@@ -76,7 +76,7 @@ std::vector<double> measure(const RunSpec& spec, const Mesh& mesh, const Data& d
   alone.train.batch_size_per_rank = {};
   alone.train.batch_size = spec.train.global_batch(world.size()) / mesh.data;
   const Strategy strategy = strategy_for(alone, data.info(), within, *device.backend);
-  BatchSizes sizes = batch_sizes(spec.train, spec.strategy, data.info(), world.size());
+  BatchSizes sizes = batch_sizes(spec.model, spec.train, spec.strategy, data.info(), world.size());
   sizes = {.training = *alone.train.batch_size, .gradient_accumulation = sizes.gradient_accumulation};
   const RunPrograms programs = build_programs(alone, data.info(), strategy, sizes, world.rank() % within);
   KernelChoices choices =
@@ -145,7 +145,7 @@ RunSpec with_shares(RunSpec spec, const Data& data, RankDevice& device, RankCont
   World& world = context.world;
   spec.strategy.share = ShareValue(ShareMode::equal);
   const Mesh mesh = mesh_of(spec.strategy, world.size());
-  const BatchSizes sizes = batch_sizes(spec.train, spec.strategy, data.info(), world.size());
+  const BatchSizes sizes = batch_sizes(spec.model, spec.train, spec.strategy, data.info(), world.size());
   if (mesh.data == 1 || sizes.training < mesh.data) return spec;
   std::vector<std::int64_t> shares = known_shares(resumed, mesh, sizes);
   const bool known = !shares.empty();

@@ -91,7 +91,7 @@ ExpressionOperand multiplied(const FunctionCall& call, const Factor& a, const Fa
   std::vector<std::int64_t> sizes;
   for (const char letter : batch) sizes.push_back(a.size(letter));
   const auto matrices = [&](const Factor& of, const std::string& first, const std::string& second) {
-    std::vector<std::int64_t> shape = sizes;
+    std::vector<std::int64_t> shape = sizes.empty() ? std::vector<std::int64_t>{1} : sizes;
     shape.push_back(count_of(of, first));
     shape.push_back(count_of(of, second));
     return call.builder.reshaped(arranged(call, of, batch + first + second), Shape(std::move(shape)));
@@ -115,7 +115,7 @@ ExpressionOperand contracted(const FunctionCall& call, Factor a, Factor b, const
   const bool was_summed = a.letters.size() + b.letters.size() < before;  // a summed weight is no weight of a product
   const std::string both = letters_in(a.letters, b.letters), over = letters_in(both, result, false);
   const bool has_matrix = both.size() < a.letters.size() || both.size() < b.letters.size();
-  if (a.value.has_samples && b.value.has_samples && !over.empty() && has_matrix) {
+  if (a.value.has_samples == b.value.has_samples && !over.empty() && has_matrix) {
     return multiplied(call, a, b, result);
   }
   if (a.value.has_samples != b.value.has_samples && both == over && !over.empty() && !was_summed) {

@@ -35,6 +35,11 @@ Keys<AddedLoss> AddedLoss::keys() {
                 "Values for each sample, whose mean is the loss: for example -0.5 * sum(1 + v - square(m) - exp(v), "
                 "axis=-1). mean() without an axis is the mean of all values of the batch.")
       .key("weight", &AddedLoss::weight, "Weight of the loss in the sum of all losses.")
+      .key(
+          "whole_batch", &AddedLoss::whole_batch,
+          "Whether the samples of a batch depend on each other, as in contrastive losses. Dimension 0 of the values is "
+          "then an ordinary dimension with the samples of all ranks, as in Keras on one device: "
+          "matmul(x, transpose(x)) are the products of all pairs of samples.")
       .check(check_added_loss);
 }
 

@@ -15,6 +15,7 @@ struct AddedLoss {
   OneOrMore<std::string> inputs{{"x"}};  // the names of the values of `from` in the expression, in its order
   Located<std::string> expression;
   double weight = 1;
+  bool whole_batch = false;  // whether the samples of the batch depend on each other
 
   static Keys<AddedLoss> keys();
 };

@@ -147,6 +147,10 @@ Keys<ModelOptions> ModelOptions::keys() {
       .check(check_model);
 }
 
+bool has_whole_batch_loss(const ModelOptions& model) {
+  return std::ranges::any_of(model.add_loss, [](const auto& loss) { return loss.second.whole_batch; });
+}
+
 std::vector<std::string> input_names(const ModelOptions& model) { return names_of(model.inputs); }
 std::vector<std::string> output_names(const ModelOptions& model) { return names_of(model.outputs); }
 

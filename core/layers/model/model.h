@@ -43,6 +43,9 @@ struct BuiltModel {
 // of the layer and of the layer that produces its input. The result is usable only if no error was reported.
 BuiltModel build_model(const ModelOptions& model, const BuildOptions& options, Reader& reader);
 
+// Whether a loss of the model depends on all samples of a batch together (AddedLoss::whole_batch).
+bool has_whole_batch_loss(const ModelOptions& model);
+
 // The names of the model's inputs and outputs in the config; {""} for a single input or output without a name.
 std::vector<std::string> input_names(const ModelOptions& model);
 std::vector<std::string> output_names(const ModelOptions& model);

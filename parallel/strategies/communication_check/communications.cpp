@@ -6,6 +6,7 @@
 
 #include "core/base/format.h"
 #include "core/graph/ops/collectives.h"
+#include "core/graph/ops/whole_batch.h"
 #include "core/program/placements.h"
 
 namespace trainctl {
@@ -30,6 +31,9 @@ Communication communication(const Program& program, const Op& op, const Schedule
   } else if (const auto* columns = op.get_if<AllGatherColumns>()) {
     result.kind = Kind::all_gather;
     result.ranks = columns->shard.count;
+  } else if (const auto* samples = op.get_if<GatherSamples>()) {
+    result.kind = Kind::all_gather;
+    result.ranks = static_cast<int>(std::ssize(samples->shares.counts));
   } else if (const auto* summed = op.get_if<ReduceScatterColumns>()) {
     result.kind = Kind::reduce_scatter;
     result.ranks = summed->shard.count;
@@ -51,6 +55,10 @@ Communication communication(const Program& program, const Op& op, const Schedule
   result.count = type.shape.count();
   if (const auto* columns = op.get_if<AllGatherColumns>()) {
     result.count = type.shape.rows() * columns->shard.count * columns->largest_width();
+  }
+  if (const auto* samples = op.get_if<GatherSamples>()) {
+    const SampleShares& shares = samples->shares;
+    result.count = result.count / shares.total() * shares.largest() * std::ssize(shares.counts);
   }
   result.dtype = type.dtype;
   return result;

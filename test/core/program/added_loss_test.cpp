@@ -141,6 +141,30 @@ TEST_CASE("gradients of added losses are the slopes of the loss", "[add_loss]") 
   }
 }
 
+TEST_CASE("the samples of a loss over the whole batch may depend on each other", "[add_loss]") {
+  Samples data;
+  const TestJob job = job_of(
+      "{pairs: {from: mean, whole_batch: true, expression: 'mean(abs(x[:, None] - x[None, :]), axis=(1, 2))'}, "
+      "largest: {from: mean, whole_batch: true, expression: 'max(x)'}}");
+  const Results results = run(job.evaluation(samples), data);
+  double sum = 0, largest = -1e9;
+  for (std::int64_t i = 0; i < samples; ++i) {
+    for (int unit = 0; unit < 3; ++unit) {
+      largest = std::max(largest, dense(results, "mean", data, i, unit));
+      for (std::int64_t other = 0; other < samples && i != 4; ++other) {
+        sum += std::abs(dense(results, "mean", data, i, unit) - dense(results, "mean", data, other, unit));
+      }
+    }
+  }
+  CHECK(results.values.at("pairs_loss") == Approx(sum / (3 * samples) / (samples - 1)));
+  CHECK(results.values.at("largest_loss") == Approx(largest));
+  check_slopes(job.training(samples), data.batch(), 4e-3f);
+  const TestJob products = job_of(
+      "{pairs: {from: [mean, spread], inputs: [a, b], whole_batch: true, expression: "
+      "'logsumexp(a @ transpose(b), axis=-1) - sum(a * b, axis=-1) + mean(einsum(\"ik,jk->ij\", a, a), axis=0)'}}");
+  check_slopes(products.training(samples), data.batch(), 4e-3f);
+}
+
 TEST_CASE("a missing sample changes no gradient, although the expression is not finite for its zeros", "[add_loss]") {
   Samples data;
   const TestJob job =

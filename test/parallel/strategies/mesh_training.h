@@ -57,7 +57,10 @@ inline Outcome train(const Case& which, const Setup& setup) {
     network.job.spec.clip_norm = 1;
     network.job.spec.seed = 3;
     network.job.spec.compute = setup.compute;
-    const BatchSizes sizes{.training = batch, .evaluation = batch, .gradient_accumulation = setup.micro_batches};
+    const BatchSizes sizes{.training = batch,
+                           .evaluation = batch,
+                           .gradient_accumulation = setup.micro_batches,
+                           .whole_batch = has_whole_batch_loss(network.job.model)};
     const Strategy strategy = with_stages(network.job, strategy_of(setup));
     RankOfMesh rank(network.job, strategy, sizes, world, network.job.spec.seed);
     const Batch part = network.share(rank.programs.rank());
@@ -71,7 +74,7 @@ inline Outcome train(const Case& which, const Setup& setup) {
       norms.push_back(result.gradient_norm);
     }
     StepResult evaluated;
-    rank.engine.run(rank.programs.evaluation(part.count), part, {}, evaluated);
+    rank.engine.run(rank.programs.evaluation(batch), part, {}, evaluated);
     rank.engine.download();
     const std::lock_guard lock(one_at_a_time);
     require(outcome.losses.empty() || outcome.losses == losses, "all ranks know the same losses");

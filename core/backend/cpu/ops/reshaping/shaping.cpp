@@ -1,6 +1,7 @@
 // Ops that move values without computing: concatenation and split along the last dimension, casts and changes of
 // layout.
 #include "core/graph/ops/reshaping/shaping.h"
+#include "core/graph/ops/whole_batch.h"
 
 #include <cstring>
 
@@ -127,6 +128,15 @@ Lowering lower_take_columns(const LowerContext& context) {
       context.op.as<TakeColumns>().shard.first_of(context.input(0).shape.back()) * size_of(y.dtype);
   return own_kernel(context, [columns, first](const Buffers& buffers) {
     columns.copy(0, first, buffers.in<std::byte>(0), buffers.out<std::byte>(0), false);
+  });
+}
+
+Lowering lower_take_samples(const LowerContext& context) {
+  const SampleShares& shares = context.op.as<TakeSamples>().shares;
+  const TensorType& y = context.output(0);
+  const std::int64_t first = shares.first_of(shares.own) * (y.bytes() / y.shape[0]);
+  return own_kernel(context, [first, bytes = y.bytes()](const Buffers& buffers) {
+    std::memcpy(buffers.out<std::byte>(0), buffers.in<std::byte>(0) + first, static_cast<std::size_t>(bytes));
   });
 }
 

@@ -1,5 +1,6 @@
 // Ops that move values without computing: concatenation, splits along the last dimension, and changes of dtype.
 #include "core/graph/ops/reshaping/shaping.h"
+#include "core/graph/ops/whole_batch.h"
 
 #include "core/backend/cuda/device/pack.h"
 #include "core/backend/cuda/device/transpose.h"
@@ -97,6 +98,16 @@ Lowering lower_take_columns(const LowerContext& context) {
     check(cudaMemcpy2DAsync(p.out<void>(0), width, p.in<std::byte>(0) + first, row_bytes, width, rows,
                             cudaMemcpyDeviceToDevice, p.stream),
           "cudaMemcpy2DAsync");
+  });
+}
+
+Lowering lower_take_samples(const LowerContext& context) {
+  const SampleShares& shares = context.op.as<TakeSamples>().shares;
+  const TensorType& y = context.output(0);
+  const std::int64_t first = shares.first_of(shares.own) * (y.bytes() / y.shape[0]);
+  return own_kernel(context, [first, bytes = static_cast<std::size_t>(y.bytes())](const Buffers& p) {
+    check(cudaMemcpyAsync(p.out<void>(0), p.in<std::byte>(0) + first, bytes, cudaMemcpyDeviceToDevice, p.stream),
+          "cudaMemcpyAsync");
   });
 }
 

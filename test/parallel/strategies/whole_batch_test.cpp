@@ -1,0 +1,65 @@
+// Tests that losses over the whole batch, which replicas gather, give the weights that one rank learns.
+#include "test/catch.h"
+#include "test/parallel/strategies/mesh_training.h"
+
+namespace trainctl::whole_batch_test {
+using namespace trainctl::networks;
+using namespace trainctl::mesh_training;
+namespace {
+
+// Every pair of samples meets in `pairs`; `center` is one value for the batch.
+constexpr const char* contrastive = R"(layers:
+  - flatten
+  - dense: {name: first, units: 48, activation: tanh}
+  - dense: {name: code, units: 36}
+  - dense: {name: hidden, units: 40, activation: relu}
+  - dense: {name: last, units: 3, activation: softmax}
+add_loss:
+  pairs: {from: code, whole_batch: true, expression: 'logsumexp(x @ transpose(x) / 8, axis=-1) - sum(x * x, axis=1) / 8'}
+  center: {from: [code, first], inputs: [a, b], whole_batch: true, weight: 0.5, expression: 'mean(square(mean(a, axis=0))) + mean(b) ** 2'}
+)";
+
+const Case which{"contrastive",
+                 [] {
+                   return Network(contrastive, {input_of("", {8, 8, 2})}, "{name: sgd, momentum: 0.9}");
+                 },
+                 0.02};
+
+std::string error_of(Setup setup, int batch_size) {
+  try {
+    const Network network = which.make();
+    const BatchSizes sizes{.training = batch_size, .gradient_accumulation = setup.micro_batches, .whole_batch = true};
+    build_run_programs(network.job.spec, strategy_of(setup), sizes, 0);
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("replicas learn from losses over the whole batch what one rank learns") {
+  const Outcome reference = train(which, {});
+  CHECK(reference.losses.back() < 0.9 * reference.losses.front());
+  for (const Mesh& mesh : {Mesh{.data = 2}, Mesh{.data = 5}, Mesh{.tensor = 2}, Mesh{.data = 3, .tensor = 2}}) {
+    for (const Shard shard : {Shard::none, Shard::parameters}) {
+      if (mesh.data == 1 && shard != Shard::none) continue;
+      for (const Recompute recompute : {Recompute::none, Recompute::blocks}) {
+        CAPTURE(mesh.data, mesh.tensor, name_of(shard), recompute == Recompute::blocks);
+        compare(train(which, {.mesh = mesh, .shard = shard, .overlap = true, .recompute = recompute}), reference);
+      }
+    }
+  }
+}
+
+TEST_CASE("losses over the whole batch are refused where a step does not have the whole batch") {
+  const auto says = [](const Setup& setup, int batch_size, const std::string& text) {
+    CAPTURE(error_of(setup, batch_size));
+    CHECK(error_of(setup, batch_size).find(text) != std::string::npos);
+  };
+  says({.micro_batches = 2}, 12, "use gradient_accumulation 1");
+  says({.mesh = {.pipeline = 2}}, 12, "use no pipeline");
+  says({.mesh = {.data = 3}}, 2, "a batch of 2 samples is divided among 3 replicas");
+}
+
+}  // namespace trainctl::whole_batch_test
