@@ -37,7 +37,8 @@ class KernelChoices {
   bool empty() const { return choices_.empty(); }
   std::size_t size() const { return choices_.size(); }
   bool operator==(const KernelChoices& other) const { return choices_ == other.choices_; }
-  // The choices that were found or recorded in the lifetime of this object, which the programs lowered with it need.
+  // The choices that were found or recorded in the lifetime of this object: those of the programs that were lowered
+  // with it.
   KernelChoices used() const;
 
   // One line for each choice, "key<tab>implementation", in the order of the keys.

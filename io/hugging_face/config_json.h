@@ -38,7 +38,7 @@ class ConfigJson {
   // An object inside this one; no value if it is absent.
   std::optional<ConfigJson> object(const std::string& key);
 
-  // Reports a value that is none of `values`, the only ones that the network of a preset can have.
+  // Reports the value of a key if it is none of `values`: the preset has no network for other values.
   void only(const std::string& key, const std::vector<Json>& values, const std::string& preset);
   // Marks keys that do not change the outputs of the network as read.
   void ignore(std::initializer_list<const char*> keys);

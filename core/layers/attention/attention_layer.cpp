@@ -21,7 +21,7 @@ Keys<HeadRotation> HeadRotation::keys() {
 std::vector<Reference> AttentionLayer::references() const {
   std::vector<Reference> all = from.items;
   if (!reads_documents()) return all;
-  // The previous layer has no reference of its own, so that it must be named if there is a second input.
+  // A layer with several inputs must name all of them, also the layer before it.
   all.push_back(documents);
   return all;
 }

@@ -31,7 +31,7 @@ std::string messages(const std::string& layers) {
 
 }  // namespace
 
-// What Keras 3.15's layers do, except for rms_normalization, which ends the mask there.
+// The expected values are those of Keras 3.15. There, however, rms_normalization ends the mask.
 TEST_CASE("layers keep or end padding masks as in Keras") {
   for (const char* layers : {"dense: 3",
                              "layer_normalization: {}",

@@ -104,10 +104,10 @@ TEST_CASE("a user's binding stays, but threads do not add up to more than the co
   CHECK(core_share_of(plain_cores(8), situation).processors.empty());
   CHECK(core_share_of(plain_cores(8), situation).threads == 2);
   situation.bound = true;
-  Cores mine = plain_cores(2);  // of 8
+  Cores mine = plain_cores(2);  // the rank may use 2 of 8 cores
   mine.online = 8;
   CHECK(core_share_of(mine, situation).threads == 2);
-  Cores socket = plain_cores(4);  // shared with another rank, of 8
+  Cores socket = plain_cores(4);  // two ranks share 4 of 8 cores
   socket.online = 8;
   CHECK(core_share_of(socket, situation).threads == 2);
   CHECK(core_share_of(socket, situation).processors.empty());

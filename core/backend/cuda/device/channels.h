@@ -116,9 +116,10 @@ __device__ inline std::int64_t own_channel(const ChannelGrid& grid) {
   return threadIdx.x < static_cast<unsigned>(grid.span()) && channel < grid.channels ? channel : -1;
 }
 
-// For a block that adds up the stripes' results of its tile: each thread has the channel joined_channel() (or -1), and
-// adds the stripes joined_first(), joined_first() + joined_step(), ... Then sum_lanes() with the tile's span returns
-// each channel's total to the thread with that own_channel().
+// These functions are for a block that adds up the results of all stripes of its tile. A thread adds the results of the
+// stripes joined_first(), joined_first() + joined_step(), ... of the channel joined_channel(), which is -1 if the
+// thread has no channel. sum_lanes() with the tile's span then returns the total of a channel to the thread whose
+// own_channel() it is.
 __device__ inline std::int64_t joined_channel(const ChannelGrid& grid) {
   const std::int64_t channel = static_cast<std::int64_t>(blockIdx.x) * grid.span() + threadIdx.x % grid.span();
   return channel < grid.channels ? channel : -1;

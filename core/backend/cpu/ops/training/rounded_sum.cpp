@@ -1,4 +1,4 @@
-// Sums over ranks with summands in bfloat16: rounding the summands, adding them in float32, widening the sums.
+// Computes sums over ranks with bfloat16 summands: it rounds the summands, adds them in float32 and widens the sums.
 #include "core/graph/ops/training/rounded_sum.h"
 
 #include <algorithm>

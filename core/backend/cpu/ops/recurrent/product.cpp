@@ -1,5 +1,5 @@
 // Packs the matrix and multiplies panel by panel.
-#include "core/backend/cpu/ops/recurrent_product.h"
+#include "core/backend/cpu/ops/recurrent/product.h"
 
 #include <algorithm>
 #include <bit>
