@@ -59,7 +59,7 @@ void write_images(const Folder& folder, unsigned count) {
 }
 
 const std::string data = R"(
-data: {dataset: image_text, path: words/words.csv, input_shape: [8, 48, 1], validation: {split: 0.2},
+data: {dataset: image_text, path: words/words.csv, shape: [8, 48, 1], validation: {split: 0.2},
        transform: [rescale: 1/255]}
 )";
 std::string model(int steps) {
@@ -143,11 +143,8 @@ TEST_CASE("ctc with arrays: rows of class numbers, padded with 0") {
   for (float& value : x) value = std::normal_distribution<float>()(random);
   std::vector<std::int32_t> y(40 * 4);
   for (std::size_t i = 0; i < y.size(); ++i) y[i] = i % 4 < i / 4 % 4 ? 1 + static_cast<std::int32_t>(random() % 4) : 0;
-  const auto bytes = [](const auto& values) {
-    return std::string(reinterpret_cast<const char*>(values.data()), values.size() * sizeof values[0]);
-  };
-  folder.write("x.npy", npy("<f4", "(40, 6, 3)", bytes(x)));
-  folder.write("y.npy", npy("<i4", "(40, 4)", bytes(y)));
+  folder.write("x.npy", npy("<f4", "(40, 6, 3)", raw(x)));
+  folder.write("y.npy", npy("<i4", "(40, 4)", raw(y)));
   const std::string arrays =
       "data: {dataset: npy, x: x.npy, y: y.npy}\nmodel: {layers: [{dense: {units: 5, "
       "activation: softmax}}]}\n";

@@ -10,6 +10,7 @@ from keras import layers
 from twin_support import images
 
 CHARACTERS = "2345678bcdefgmnpwxy"
+LEARNING_RATE = 0.001  # the loss is a sum over 50 steps
 
 
 def data(random, samples):
@@ -41,7 +42,7 @@ def write(folder, photos, texts):
 
 
 def bidirectional(units, name):
-    return layers.Bidirectional(layers.LSTM(units, return_sequences=True), name=name)
+    return layers.Bidirectional(layers.LSTM(units, return_sequences=True, name="layer"), name=name)
 
 
 def network():
