@@ -143,8 +143,9 @@ RunSpec with_confusion_matrix(RunSpec spec) {
     const LossRule rule = spec.train.loss.of(output).as<LossOptions>().rule();
     const LossTargets targets = std::visit([](const auto& r) { return r.targets; }, rule);
     // If there are several outputs, those with labels are left out: the number of their labels is not known yet.
-    const bool has_classes = targets == LossTargets::class_numbers || targets == LossTargets::distributions ||
-                             (targets == LossTargets::labels && outputs.size() == 1);
+    const bool has_classes =
+        !is_over_sequences(rule) && (targets == LossTargets::class_numbers || targets == LossTargets::distributions ||
+                                     (targets == LossTargets::labels && outputs.size() == 1));
     const bool has_it =
         std::any_of(own.begin(), own.end(), [](const Choice& metric) { return metric.name == ConfusionMatrix::name; });
     if (has_classes && !has_it) own.push_back(default_choice(metric_choices(), ConfusionMatrix::name));

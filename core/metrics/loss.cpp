@@ -32,7 +32,7 @@ struct LossRuleOptions final : LossOptions, Rule {
     if constexpr (Rule::link != LossLink::identity) {
       std::move(keys).key("from_logits", &LossOptions::from_logits, from_logits_meaning);
     }
-    if constexpr (Rule::targets == LossTargets::class_numbers) {
+    if constexpr (Rule::targets == LossTargets::class_numbers && Rule::over != LossOver::sequences) {
       std::move(keys).key(
           "ignore_index", &LossOptions::ignore_index,
           "Targets with this number count neither in the loss nor in metrics: a class, such as that of padding, or a "

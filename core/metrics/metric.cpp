@@ -144,14 +144,23 @@ std::string result_name(const Choice& metric) {
 
 std::vector<ResolvedMetric> resolve_metrics(const std::vector<Choice>& choices, const ResolvedLoss& loss,
                                             const Shape& output, Reader& reader) {
-  const MetricSetting setting{targets_of(loss.rule), link_of(loss.rule), loss.folded != FinalActivation::none,
-                              output.back()};
+  MetricSetting setting{targets_of(loss.rule), link_of(loss.rule), loss.folded != FinalActivation::none, output.back()};
+  const auto* ctc = std::get_if<Ctc>(&loss.rule);
+  if (ctc != nullptr) setting.mask_index = ctc->mask_index;
   report_repeated(choices, reader);
   std::vector<ResolvedMetric> metrics;
   for (const Choice& choice : choices) {
     const auto& options = choice.as<MetricOptions>();
     if (!options.rule()) continue;  // it follows from the loss
     ResolvedMetric metric{result_name(choice), *options.rule(), false, choice.location, options.expression()};
+    if (is_over_sequences(metric.rule) != (ctc != nullptr)) {
+      reader.error(choice.location,
+                   ctc ? format("{} compares single classes or values, but the loss ctc has sequences as targets: use "
+                                "edit_distance or sequence_accuracy",
+                                choice.name)
+                       : format("{} compares sequences, which needs the loss ctc", choice.name));
+      continue;
+    }
     std::visit(
         [&](auto& rule) {
           const std::string problem = rule.adapt(setting);

@@ -20,12 +20,15 @@ struct ResolvedOutput {
   bool perplexity = false;              // whether e to the power of the loss is a result
   ByteCounts token_bytes;               // of the tokens that are targets, if bits_per_byte is a result; else null
   TargetEncoding target_encoding = TargetEncoding::values;
-  std::int64_t rows_each = 1;     // rows of the output that share one weight
-  std::int64_t rows_counted = 1;  // rows of the output for each unit of a step's count
+  std::int64_t target_length = 0;  // numbers of a target, for a loss over sequences
+  std::int64_t rows_each = 1;      // rows of the output that share one weight
+  std::int64_t rows_counted = 1;   // rows of the output for each unit of a step's count
 
   bool is_added = false;     // whether it is an added loss, which has values [N] of samples and no targets and metrics
   SampleShares shares = {};  // of an added loss over the whole batch: the samples of all ranks; else no counts
-  bool is_masked = false;    // whether the output has a padding mask
+  // Whether the output has a padding mask that gives its positions weights. A loss over sequences reads the mask
+  // itself.
+  bool is_masked = false;
 
   // Whether losses and metrics leave out positions, by a padding mask or the target.
   bool masks() const { return is_masked || loss.ignore_index.has_value(); }

@@ -33,6 +33,9 @@ struct TargetInfo {
   std::vector<std::string> class_names = {};  // may be empty
   // If targets are tokens of text: returns the number of bytes of text for which each token stands. Else empty.
   std::function<std::shared_ptr<const std::vector<float>>()> token_bytes = {};
+  // If targets are sequences for ctc: the most steps that a target needs, and the name of its sample. Else 0.
+  std::int64_t min_steps = 0;
+  std::string min_steps_of = {};
   bool mixed = false;  // whether training mixes samples: targets are then probabilities, not class numbers
 };
 

@@ -78,6 +78,32 @@ void report_positions(const ResolvedLoss& loss, const Shape& output, const Targe
                                      name_of(loss.rule), ends));
 }
 
+// Reports targets and outputs that a loss over sequences cannot use.
+void check_sequences(const ResolvedLoss& loss, const Shape& output, const TargetInfo& targets, Reader& reader) {
+  const auto& ctc = std::get<Ctc>(loss.rule);
+  if (output.rank() != 3) {
+    reader.error(loss.location, format("{} needs an output of (steps, classes), but the network ends in {}: let it end "
+                                       "in a dense layer that keeps the steps",
+                                       ctc.name, to_string(output.without_front())));
+  } else if (ctc.mask_index >= output.back()) {
+    reader.error(loss.location, format("mask_index is {}, but the network has {}, from 0", ctc.mask_index,
+                                       outputs_text(output.back())));
+  } else if (targets.mixed) {
+    reader.error(loss.location, format("{} needs sequences of classes as targets, but training mixes samples: leave "
+                                       "out mixup and cutmix",
+                                       ctc.name));
+  } else if (targets.shape.rank() > 1) {
+    reader.error(loss.location, format("{} needs a row of class numbers for each sample, but the data's targets have "
+                                       "the shape {}",
+                                       ctc.name, to_string(targets.shape)));
+  } else if (targets.min_steps > output[1]) {
+    reader.error(loss.location, format("{}: the target needs {} steps, one for each class and one more between two "
+                                       "equal classes, but the network ends in {} steps: let it keep more steps, or "
+                                       "leave out the sample",
+                                       targets.min_steps_of, targets.min_steps, output[1]));
+  }
+}
+
 void check_values(const ResolvedLoss& loss, const Shape& output, const Shape& values, Reader& reader) {
   const std::int64_t width = output.without_front().count();
   if (targets_of(loss.rule) == LossTargets::class_numbers) {
@@ -105,8 +131,14 @@ TargetEncoding declared_encoding(const TargetInfo& targets) {
 TargetEncoding match_targets(const ResolvedLoss& loss, const Shape& output, const TargetInfo& targets, Reader& reader) {
   const bool sparse = targets_of(loss.rule) == LossTargets::class_numbers;
   const TargetEncoding unknown = sparse ? TargetEncoding::class_number : TargetEncoding::values;
+  const bool sequences = is_over_sequences(loss.rule);
+  if (sequences) {
+    const std::size_t before = reader.count();
+    check_sequences(loss, output, targets, reader);
+    if (reader.count() != before) return unknown;
+  }
   if (output.rank() < 2 ||
-      (targets.classes > 0 && targets.shape.count() > 0 && !(targets.shape == positions(output)))) {
+      (!sequences && targets.classes > 0 && targets.shape.count() > 0 && !(targets.shape == positions(output)))) {
     report_positions(loss, output, targets, reader);
     return unknown;
   }
@@ -126,9 +158,17 @@ TargetEncoding match_targets(const ResolvedLoss& loss, const Shape& output, cons
 }
 
 void match_weights(const ResolvedLoss& loss, const Shape& output, const Shape& weight, Reader& reader) {
-  if (weight.rank() == 0 || weight == positions(output)) return;
-  reader.error(loss.location, format("the data has weights for each of {} positions, but the network ends in {}",
-                                     to_string(weight), to_string(output.without_front())));
+  if (weight.rank() == 0 || (weight == positions(output) && !is_over_sequences(loss.rule))) return;
+  reader.error(loss.location,
+               format("the data has weights for each of {} positions, but the network ends in {}{}", to_string(weight),
+                      to_string(output.without_front()),
+                      is_over_sequences(loss.rule)
+                          ? format(", and the loss {} needs one weight for each sample", name_of(loss.rule))
+                          : ""));
+}
+
+std::int64_t target_length(const Shape& output, const TargetInfo& targets) {
+  return targets.classes > 0 ? targets.shape.count() : output[1];
 }
 
 TensorType target_type(TargetEncoding encoding, const Shape& output) {

@@ -29,6 +29,9 @@ TargetEncoding match_targets(const ResolvedLoss& loss, const Shape& output, cons
 // of one sample's weights.
 void match_weights(const ResolvedLoss& loss, const Shape& output, const Shape& weight, Reader& reader);
 
+// The length of the targets of a loss over sequences, for an output [n, T, K]; T if the length is unknown.
+std::int64_t target_length(const Shape& output, const TargetInfo& targets);
+
 // The encoding of targets that the data set's metadata sets, without a loss.
 TargetEncoding declared_encoding(const TargetInfo& targets);
 

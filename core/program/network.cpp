@@ -48,15 +48,20 @@ void match_output(const ProgramSpec& spec, const ProgramSpec::Output& output, co
   };
   check(resolved.loss.expression);
   for (const ResolvedMetric& metric : resolved.metrics) check(metric.expression);
-  if (resolved.masks()) return;  // each position has its own weight and counts by itself
+  if (resolved.masks()) return;                 // each position has its own weight and counts by itself
+  if (is_over_sequences(resolved.loss.rule)) {  // each sample counts once
+    resolved.target_length = target_length(shape, output.target);
+    return;
+  }
   resolved.rows_each = rows_per_weight(shape, spec.weight.with_front(shape[0]));
   resolved.rows_counted = spec.divides_by_weight() ? resolved.rows_each : shape.rows() / shape[0];
 }
 
 // Reports outputs whose losses leave out different positions: the gradients of all outputs are divided by one count.
 void check_masks(const std::vector<ResolvedOutput>& outputs, const Graph& graph, Reader& reader) {
+  const auto mask_of = [&](std::size_t i) { return outputs[i].is_masked ? graph.masks[i] : no_tensor; };
   for (std::size_t i = 1; i < outputs.size(); ++i) {
-    const bool same_mask = graph.masks.empty() || graph.masks[i] == graph.masks[0];
+    const bool same_mask = mask_of(i) == mask_of(0);
     if (same_mask && !outputs[i].loss.ignore_index && !outputs[0].loss.ignore_index) continue;
     reader.error(
         outputs[i].loss.location,
@@ -120,11 +125,14 @@ Network build_network(const ProgramSpec& spec, std::int64_t micro_batch, bool tr
   weights.role = Role::input;
   network.graph.weights = network.graph.add_tensor(std::move(weights));
   if (network.graph.samples == no_tensor) network.graph.samples = add_sample_numbers(network.graph);
+  for (std::size_t i = 0; i < spec.outputs.size() && !network.graph.masks.empty(); ++i) {
+    network.outputs[i].is_masked =
+        network.graph.masks[i] != no_tensor && !is_over_sequences(network.outputs[i].loss.rule);
+  }
   check_masks(network.outputs, network.graph, reader);
   bool known = true;
   for (std::size_t i = 0; i < spec.outputs.size(); ++i) {
     const Shape& shape = network.graph.tensor(network.graph.outputs[i]).type.shape;
-    network.outputs[i].is_masked = !network.graph.masks.empty() && network.graph.masks[i] != no_tensor;
     match_output(spec, spec.outputs[i], network.graph, network.graph.outputs[i], network.outputs[i], reader);
     if (!reader.ok()) continue;
     std::string wide = width_warning(network.outputs[i], shape, spec.outputs[i].target);

@@ -209,7 +209,11 @@ OutputHead loss_head(ResolvedOutput resolved, TensorId logits, TensorId mask, bo
   const TensorType type = graph.tensor(logits).type;
   const int ranks = declared_split(graph.tensor(logits), MeshAxis::tensor) ? rank.size(MeshAxis::tensor) : 1;
   const TensorType whole{ranks == 1 ? type.shape : whole_shape(graph.tensor(logits)), type.dtype};
-  head.targets = add(graph, output.prefixed("targets"), target_type(output.target_encoding, whole.shape), Role::input);
+  const bool sequences = is_over_sequences(output.loss.rule);
+  const TensorType targets = sequences ? TensorType{{whole.shape[0], output.target_length}, DType::int32}
+                                       : target_type(output.target_encoding, whole.shape);
+  head.targets = add(graph, output.prefixed("targets"), targets, Role::input);
+  if (sequences) head.steps = mask;
   add_weights(head, mask, graph);
   add_sums(head, graph);
   if (ranks == 1 && fuses_loss(graph, logits, output)) {
@@ -269,11 +273,12 @@ std::vector<Op> sum_ops(const OutputHead& head, const SharedSums& shared, bool c
     TensorId input = metric.of_predictions ? head.predictions : head.whole_logits, targets = head.targets;
     if (of_sums) input = head.all_class_sums;
     if (metric.expression != nullptr) input = targets = head.metric_rows[i];
-    ops.push_back({std::make_shared<Metric>(metric.rule, accumulate, of_sums),
-                   {input, targets, weights},
-                   {head.metrics[i]},
-                   output.prefixed(metric.name),
-                   metric.location});
+    auto def = std::make_shared<Metric>(metric.rule, accumulate, of_sums);
+    std::vector<TensorId> inputs{input, targets, weights};
+    def->masked = head.steps != no_tensor;
+    if (def->masked) inputs.push_back(head.steps);
+    ops.push_back(
+        {std::move(def), std::move(inputs), {head.metrics[i]}, output.prefixed(metric.name), metric.location});
   }
   if (output.token_bytes) {
     ops.push_back({std::make_shared<TokenBytes>(output.token_bytes, accumulate),
@@ -295,9 +300,12 @@ std::vector<Op> sum_ops(const OutputHead& head, const SharedSums& shared, bool c
     if (training)
       ops.push_back(gradient_of_values(head, head.value_weights, scales ? head.unscaled_gradient : head.loss_gradient));
   }
-  ops.push_back({std::make_shared<Loss>(output.loss.rule, differentiates, accumulate, output.gradient_scale(), counts,
-                                        head.classes, head.is_fused),
-                 std::move(inputs), std::move(results), output.prefixed("loss"), output.loss.location});
+  auto loss = std::make_shared<Loss>(output.loss.rule, differentiates, accumulate, output.gradient_scale(), counts,
+                                     head.classes, head.is_fused);
+  loss->masked = head.steps != no_tensor;
+  if (loss->masked) inputs.push_back(head.steps);
+  ops.push_back(
+      {std::move(loss), std::move(inputs), std::move(results), output.prefixed("loss"), output.loss.location});
   if (scales) {
     ops.push_back({std::make_shared<Scale>(),
                    {head.unscaled_gradient, shared.loss_scale},

@@ -31,6 +31,7 @@ struct OutputHead {
   std::vector<TensorId> metric_rows;  // for each metric: the same if it is an expression, else no_tensor
   TensorId whole_logits = no_tensor;  // the logits of all classes, gathered from the ranks; no_tensor if unused
   TensorId targets = no_tensor;       // role input
+  TensorId steps = no_tensor;         // the padding mask, which the ops of a loss over sequences read
   // If losses and metrics leave out positions: the weights of all positions, and 1 for each position that counts, else
   // 0; both float32 [N, P...].
   TensorId weights = no_tensor;

@@ -29,6 +29,9 @@ struct DatasetInfo {
   Shape target;
   Shape weight;  // shape of a sample's weights: scalar, or [P...] for the weights of its positions
   std::vector<std::string> class_names;  // may be empty
+  // If targets are sequences of characters: the most steps in which ctc can spell a target, and where that target is.
+  std::int64_t min_steps = 0;
+  std::string min_steps_of;
   // If targets are tokens of text that is known: returns the number of bytes for which each token stands. Else empty.
   std::function<std::shared_ptr<const std::vector<float>>()> token_bytes;
   std::string fingerprint;         // hash of the samples; equal for a copy of the data

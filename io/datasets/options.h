@@ -135,6 +135,7 @@ std::vector<std::string> paths_of(const std::vector<DataLocation>& pieces, const
 Section idx_choice();
 Section image_folder_choice();
 Section segmentation_folder_choice();
+Section image_text_choice();
 Section npy_choice();
 Section csv_choice();
 Section cifar10_choice();

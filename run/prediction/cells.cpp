@@ -6,6 +6,7 @@
 
 #include "core/base/format.h"
 #include "core/base/json.h"
+#include "core/graph/ops/losses/ctc.h"
 
 namespace trainctl {
 namespace {
@@ -29,12 +30,26 @@ std::vector<float> shares_of(const OutputMeaning& meaning, const std::vector<flo
 }
 
 // The kinds of answers, which differ in their columns.
-enum class Form { classes, sequence, shares, values, image };
+enum class Form { classes, decoded, sequence, shares, values, image };
 
 Form form_of(const OutputMeaning& meaning) {
   if (!meaning.has_classes()) return meaning.names.empty() ? Form::image : Form::values;
+  if (meaning.is_decoded()) return Form::decoded;
   const std::int64_t rank = meaning.positions.rank();
   return rank == 0 ? Form::classes : rank == 1 ? Form::sequence : Form::shares;
+}
+
+// The sequence that greedy decoding returns, as in keras.ops.ctc_decode.
+std::string decoded_text(const OutputMeaning& meaning, const std::vector<float>& values) {
+  std::string text;
+  int before = -1;
+  for (const std::size_t likeliest : likeliest_classes(meaning, values)) {
+    const int k = static_cast<int>(likeliest);
+    if (ctc_appends(k, before, meaning.mask_index))
+      text += (text.empty() ? "" : meaning.separator) + meaning.names[likeliest];
+    before = k;
+  }
+  return text;
 }
 
 struct Bounds {
@@ -78,6 +93,9 @@ std::vector<std::string> csv_titles(const OutputMeaning& meaning) {
   std::vector<std::string> titles;
   const auto add = [&](const std::string& name) { titles.push_back(meaning.prefix() + name); };
   switch (form_of(meaning)) {
+    case Form::decoded:
+      add("prediction");
+      break;
     case Form::classes:
       add("prediction");
       [[fallthrough]];
@@ -101,6 +119,9 @@ std::vector<std::string> csv_fields(const OutputMeaning& meaning, const std::vec
     for (const float number : numbers) fields.push_back(format("{}", number));
   };
   switch (form_of(meaning)) {
+    case Form::decoded:
+      fields.push_back(decoded_text(meaning, values));
+      break;
     case Form::classes:
       fields.push_back(meaning.names[likeliest_classes(meaning, values)[0]]);
       add_all(values);
@@ -126,6 +147,8 @@ std::vector<std::string> csv_fields(const OutputMeaning& meaning, const std::vec
 std::vector<TextTable::Column> table_columns(const OutputMeaning& meaning) {
   const std::string prefix = meaning.prefix();
   switch (form_of(meaning)) {
+    case Form::decoded:
+      return {{prefix + "prediction"}};
     case Form::classes:
       return {{prefix + "prediction"}, {prefix + "probabilities"}};
     case Form::shares:
@@ -143,6 +166,8 @@ std::vector<TextTable::Column> table_columns(const OutputMeaning& meaning) {
 
 std::vector<std::string> table_cells(const OutputMeaning& meaning, const std::vector<float>& values) {
   switch (form_of(meaning)) {
+    case Form::decoded:
+      return {decoded_text(meaning, values)};
     case Form::classes:
       return {meaning.names[likeliest_classes(meaning, values)[0]], largest_text(meaning, values)};
     case Form::shares:
@@ -167,6 +192,8 @@ std::vector<std::string> table_cells(const OutputMeaning& meaning, const std::ve
 
 Json answer_json(const OutputMeaning& meaning, const std::vector<float>& values) {
   switch (form_of(meaning)) {
+    case Form::decoded:
+      return {{"prediction", decoded_text(meaning, values)}};
     case Form::classes:
       return {{"prediction", meaning.names[likeliest_classes(meaning, values)[0]]},
               {"probabilities", named_numbers(meaning.names, values)}};

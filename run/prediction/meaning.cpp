@@ -23,6 +23,7 @@ bool is_of_classes(const LossRule& rule) {
 
 FinalActivation missing_activation(const RunSpec& spec, std::size_t output) {
   const LossRule rule = loss_rule(spec, output);
+  if (is_over_sequences(rule)) return FinalActivation::none;  // decoding reads logits and probabilities alike
   const bool links = std::visit([](const auto& r) { return r.link != LossLink::identity; }, rule);
   if (!links || final_activation(spec.model, output) != FinalActivation::none) return FinalActivation::none;
   return is_of_classes(rule) ? FinalActivation::softmax : FinalActivation::sigmoid;
@@ -73,9 +74,14 @@ OutputMeaning meaning_of(const RunSpec& spec, std::size_t output, const Shape& s
   const std::int64_t classes = yes_or_no ? 2 : last;
   meaning.positions = without_back(sample);
   meaning.values = sample.with_back(classes);
+  if (const auto* ctc = std::get_if<Ctc>(&rule)) {
+    meaning.kind = OutputMeaning::Kind::sequence;
+    meaning.mask_index = ctc->mask_index;
+  }
   meaning.names = class_names;
   if (std::ssize(class_names) == classes) return meaning;
   meaning.names.clear();
+  meaning.separator = " ";
   if (yes_or_no) {
     meaning.names = {"no", "yes"};
   } else {

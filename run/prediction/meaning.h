@@ -16,6 +16,7 @@ struct RunSpec;
 // The meaning of one output.
 struct OutputMeaning {
   enum class Kind {
+    sequence,   // values of classes at each step, from which a sequence of classes is decoded
     classes,    // probabilities of classes that exclude each other
     yes_or_no,  // one probability, of the second of two classes
     values,     // values, or independent probabilities
@@ -23,12 +24,16 @@ struct OutputMeaning {
   Kind kind = Kind::values;
   std::string output;  // its name; empty if it is the only one
   Shape positions;     // positions with a class: [] for a sample, [steps] of a sequence, [height, width] of an image
-  Shape values;        // the shape of the result of values_of()
+  int mask_index = 0;  // of a sequence that is decoded: the class that is the blank
+  // Between the names of the classes of a decoded sequence: nothing between characters, a space between numbers.
+  std::string separator = {};
+  Shape values;                    // the shape of the result of values_of()
   std::vector<std::string> names;  // names of the classes or values; empty for the values of an image
   FinalActivation missing =
       FinalActivation::none;  // the activation that the loss applies and the network does not end in
 
   bool has_classes() const { return kind != Kind::values; }
+  bool is_decoded() const { return kind == Kind::sequence; }
   // Whether it is a picture: a class for each pixel, or an image of one channel or three.
   bool is_mask() const;
   bool is_image() const;

@@ -143,3 +143,32 @@ def losses():
             weights[1] = 0
         loss = F.cross_entropy(x.transpose(1, 2), targets.long(), reduction="none")
         save(case, x, targets, weights, loss if weights.dim() == 2 else loss.sum(1))
+    ctc_losses()
+
+
+def ctc_losses():
+    """The targets have several lengths, among them an empty one, and one that needs all steps because of its repeats."""
+    for name, blank in (("ctc", 0), ("ctc_last_class", 4), ("masked_ctc", 0)):
+        case = Case(f"loss_{name}")
+        n, steps, k, longest = 7, 7, 5, 4
+        x, weights = case.normal(n, steps, k, scale=2), weights_of(case, n)
+        labels = case.random.integers(1, k, (n, longest), dtype=np.int32)
+        labels[0], labels[1], labels[2] = 1, (2, 2, 3, 3), (4, 1, 4, 1)
+        lengths = [4, 4, 3, 2, 0, 1, 4] if name != "masked_ctc" else [2, 4, 3, 2, 0, 1, 3]
+        present = np.ones((n, steps), np.uint8)
+        if name == "masked_ctc":
+            present[:, 5:] = case.random.random((n, 2)) < 0.5
+            present[0], present[1], present[5] = (1, 0, 1, 1, 0, 0, 0), (1, 1, 1, 1, 0, 1, 1), (1, 1, 0, 0, 0, 0, 0)
+        for row, length in enumerate(lengths):
+            labels[row, length:] = 0
+        if blank == 4:
+            labels = (labels + 4) % 5
+        targets = case.add(labels)
+        losses = []
+        for row, length in enumerate(lengths):
+            own = F.log_softmax(x[row, torch.tensor(present[row], dtype=torch.bool)], 1)
+            losses.append(F.ctc_loss(own, targets[row, :length].long(), torch.tensor(len(own)), torch.tensor(length),
+                                     blank=blank, reduction="none"))
+        save(case, x, targets, weights, torch.stack(losses))
+        if name == "masked_ctc":
+            case.save("in3", torch.tensor(present))

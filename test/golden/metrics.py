@@ -111,3 +111,35 @@ def area_under_curve(predictions, targets, weights, curve, thresholds=200):
     ratios = torch.where((positive[:-1] > 0) & (positive[1:] > 0), positive[:-1] / positive[1:], 1)
     increments = slopes * (true[:-1] - true[1:] + intercepts * ratios.log())
     return (increments / (targets * weights).sum()).sum()
+
+
+def sequence_metrics():
+    """Greedy decoding by keras.ops.ctc_decode, and the edit distance by its recursive definition."""
+    for name in ("edit_distance", "sequence_accuracy", "masked_edit_distance"):
+        case = Case(f"metric_{name}")
+        n, steps, k, longest = 13, 8, 4, 5
+        x, weights = case.normal(n, steps, k, scale=2), case.uniform(n, low=0.5, high=2)
+        labels = case.random.integers(1, k, (n, longest), dtype=np.int32)
+        lengths = case.random.integers(0, steps, n) if name.startswith("masked") else np.full(n, steps)
+        decoded = keras.ops.ctc_decode(x.detach(), torch.tensor(lengths), strategy="greedy", mask_index=0)[0][0].numpy()
+        for row in range(n):
+            labels[row, case.random.integers(0, longest + 1):] = 0
+            if row % 3 == 0:  # right, as far as the target is long enough
+                labels[row] = np.maximum(decoded[row, :longest], 0)
+        values = []
+        for of_sample, label in zip(decoded, labels):
+            target = [int(i) for i in label if i]
+            distance = levenshtein([int(i) for i in of_sample if i >= 0], target)
+            values.append(float(distance == 0) if name == "sequence_accuracy" else distance / max(len(target), 1))
+        result = (torch.tensor(values, dtype=torch.float64) * weights).sum() / weights.sum()
+        inputs = [x, case.add(labels), weights]
+        if name.startswith("masked"):
+            inputs.append(torch.tensor(np.arange(steps) < lengths[:, None]).to(torch.uint8))
+        case.record(inputs, [result], gradients=False)
+        case.save("count", weights.sum())
+
+
+def levenshtein(a, b):
+    if not a or not b:
+        return len(a) + len(b)
+    return min(levenshtein(a[1:], b) + 1, levenshtein(a, b[1:]) + 1, levenshtein(a[1:], b[1:]) + (a[0] != b[0]))

@@ -74,7 +74,9 @@ TargetInfo DataSplit::target_info(std::size_t number, LabelMode mode) const {
   const Target& target = targets_[number];
   const DatasetInfo& info = target.dataset->info();
   if (target.input) return {0, inputs_[0].transform->output_shape()};
-  if (!target.mask) return {info.classes, info.target, mode, info.class_names, info.token_bytes};
+  if (!target.mask) {
+    return {info.classes, info.target, mode, info.class_names, info.token_bytes, info.min_steps, info.min_steps_of};
+  }
   const Shape& mask = target.mask->output_shape();
   return {info.classes, {mask[0], mask[1]}, mode, info.class_names};
 }

@@ -346,6 +346,25 @@ void add_sums(Cases& cases, DType dtype) {
     cases.push_back(
         {"accuracy of sequences", {sequences, tokens, each}, always_a<Metric>(MetricRule(Accuracy{}), false), 3});
   }
+  const CaseInput each{{{4}, floats}, 0.25}, spelled{{{4, 2}, DType::int32}, 0, 4}, mask{{{4, 6}, DType::uint8}, 0, 2};
+  for (const bool masked : {false, true}) {
+    std::vector<CaseInput> inputs{sequences, spelled, each};
+    if (masked) inputs.push_back(mask);
+    cases.push_back({"ctc", inputs,
+                     [masked](const Types&) {
+                       auto def = std::make_shared<Loss>(LossRule(Ctc{.zero_infinity = true}), true, masked);
+                       def->masked = masked;
+                       return def;
+                     },
+                     2});
+    cases.push_back({"edit distance", inputs,
+                     [masked](const Types&) {
+                       auto def = std::make_shared<Metric>(MetricRule(EditDistance{}), masked);
+                       def->masked = masked;
+                       return def;
+                     },
+                     2});
+  }
 }
 
 void add_fused_loss(Cases& cases, DType dtype) {

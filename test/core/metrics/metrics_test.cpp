@@ -211,6 +211,43 @@ TEST_CASE("there may be a target for each position of a sample") {
   CHECK(sample_target_type(TargetEncoding::one_hot, {10, {6}}) == TensorType{{6, 10}, DType::float32});
 }
 
+TEST_CASE("ctc has sequences of class numbers as targets, whatever the number of steps is") {
+  CHECK(output_errors("ctc", {8, 6, 10}, 10, {4}) == 0);
+  CHECK(output_errors("ctc", {8, 6, 10}, 10, {}) == 0);
+  CHECK(output_errors("ctc", {8, 6, 10}, 0, {}) == 0);  // unknown
+  CHECK(output_errors("ctc", {8, 6, 10}, 12, {4}) == 1);
+  CHECK(output_errors("ctc", {8, 10}, 10, {4}) == 1);
+  CHECK(output_errors("ctc", {8, 6, 10}, 10, {4, 4}) == 1);
+  CHECK(output_errors("ctc", {8, 6, 10}, 0, {4}) == 1);
+  CHECK(target_length({8, 6, 10}, {10, {4}}) == 4);
+  CHECK(target_length({8, 6, 10}, {10, {}}) == 1);
+  CHECK(target_length({8, 6, 10}, {}) == 6);
+  const auto errors = [](const Choice& choice, const TargetInfo& targets, const Shape& weight) {
+    Reader reader;
+    const ResolvedLoss resolved = resolve_loss(choice, FinalActivation::none, reader);
+    match_targets(resolved, {8, 6, 10}, targets, reader);
+    match_weights(resolved, {8, 6, 10}, weight, reader);
+    return reader.diagnostics().size();
+  };
+  CHECK(errors(loss("ctc", "mask_index", "9"), {10, {4}}, {}) == 0);
+  CHECK(errors(loss("ctc", "mask_index", "10"), {10, {4}}, {}) == 1);
+  CHECK(errors(loss("ctc"), {10, {4}}, {6}) == 1);  // weights of steps
+  CHECK(errors(loss("ctc"), {.classes = 10, .shape = {4}, .min_steps = 6}, {}) == 0);
+  CHECK(errors(loss("ctc"), {.classes = 10, .shape = {4}, .min_steps = 7}, {}) == 1);
+  CHECK(errors(loss("ctc"), {.classes = 10, .shape = {4}, .mixed = true}, {}) == 1);
+  Reader reader;
+  const ResolvedLoss resolved = resolve_loss(loss("ctc", "mask_index", "3"), FinalActivation::softmax, reader);
+  CHECK(resolved.folded == FinalActivation::softmax);
+  const auto metrics = resolve_metrics({metric("edit_distance")}, resolved, {8, 6, 10}, reader);
+  CHECK(reader.ok());
+  CHECK(std::get<EditDistance>(metrics.at(0).rule).mask_index == 3);
+  resolve_metrics({metric("accuracy")}, resolved, {8, 6, 10}, reader);
+  CHECK(reader.diagnostics().size() == 1);
+  const ResolvedLoss sparse = resolve_loss(loss("sparse_categorical_crossentropy"), FinalActivation::softmax, reader);
+  resolve_metrics({metric("sequence_accuracy")}, sparse, {8, 6, 10}, reader);
+  CHECK(reader.diagnostics().size() == 2);
+}
+
 TEST_CASE("targets have the encoding that the loss reads") {
   const auto encoding = [](const char* name, std::int64_t width, std::int64_t classes, LabelMode mode,
                            const char* remedy = "") {

@@ -47,6 +47,9 @@ const LossCase losses[] = {
     {"loss_categorical_focal_crossentropy_smoothed", CategoricalFocalCrossentropy{{0.75f, 0.5f, 0.125f}}},
     {"loss_dice", Dice{}},
     {"loss_masked_dice", Dice{}},
+    {"loss_ctc", Ctc{}},
+    {"loss_ctc_last_class", Ctc{.mask_index = 4}},
+    {"loss_masked_ctc", Ctc{}},
     {"loss_huber", Huber{}},
     {"loss_huber_near", Huber{4.0f}},
     {"loss_sequence", SparseCategoricalCrossentropy{}},
@@ -104,6 +107,9 @@ const std::vector<MetricCase>& metrics() {
       {"metric_f1_score_micro", f1_score(classes, MetricAverage::micro)},
       {"metric_f1_score_weighted", f1_score(classes, MetricAverage::weighted)},
       {"metric_f1_score_macro_answers", f1_score(answers, MetricAverage::macro)},
+      {"metric_edit_distance", EditDistance{}},
+      {"metric_masked_edit_distance", EditDistance{}},
+      {"metric_sequence_accuracy", SequenceAccuracy{}},
   };
   return cases;
 }
@@ -202,6 +208,7 @@ TEST_CASE("losses and their gradients equal PyTorch's") {
     auto inputs = golden.numbered(std::string(which.name) + "/in");
     inputs[0] = in_dtype(inputs[0], dtype);
     const auto def = std::make_shared<Loss>(which.rule, true, false);
+    def->masked = inputs.size() > 3;
     const auto outputs = run_op(*backend, def, inputs);
     check_close(outputs[0], golden.at(std::string(which.name) + "/out0"), DType::float32);
     check_close(outputs[2], golden.at(std::string(which.name) + "/din0"), dtype);
@@ -228,7 +235,9 @@ TEST_CASE("metrics equal PyTorch's and Keras'") {
     CAPTURE(name, name_of(dtype));
     auto inputs = golden.numbered(std::string(name) + "/in");
     inputs[0] = in_dtype(inputs[0], dtype);
-    const Value sums = run_op(*backend, std::make_shared<Metric>(rule, false), inputs)[0];
+    const auto def = std::make_shared<Metric>(rule, false);
+    def->masked = inputs.size() > 3;
+    const Value sums = run_op(*backend, def, inputs)[0];
     const double value = value_of(rule, sums.values, golden.at(std::string(name) + "/count").values[0]);
     check_close(scalar(value), golden.at(std::string(name) + "/out0"), DType::float32);
   }

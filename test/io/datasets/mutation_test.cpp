@@ -207,6 +207,13 @@ TEST_CASE("mutated files: texts with classes are read or refused") {
   campaign("text,label\n\"one \"\"two\"\"\",3\nthree,0\n", folder / "t.csv", config("t.csv"), folder / "t.csv");
 }
 
+TEST_CASE("mutated files: tables of images with texts are read or refused") {
+  const TempFolder folder;
+  write_file(folder / "a.png", png(16, 16, 0, random_bytes(256, 1)));
+  campaign("image,text\na.png,\"b\"\"c\"\na.png,\xc3\xa9\n", folder / "t.csv",
+           format("{{dataset: image_text, path: {}, workers: 0}}", folder / "t.csv"), folder.text());
+}
+
 TEST_CASE("mutated files: token files of the cache are read or made again") {
   const TempFolder folder;
   const std::string yaml = format("{{dataset: text, path: {}/t.txt, cache_path: {}/cache, positions: 4, workers: 0}}",

@@ -33,6 +33,8 @@ LossLink link_of(const LossRule& rule) {
 
 bool is_over_classes(const LossRule& rule) { return over_of(rule) == LossOver::classes; }
 
+bool is_over_sequences(const LossRule& rule) { return over_of(rule) == LossOver::sequences; }
+
 std::int64_t rows_per_weight(const Shape& predictions, const Shape& weights) {
   return predictions.rows() / std::max<std::int64_t>(weights.count(), 1);
 }
@@ -63,6 +65,7 @@ std::string Loss::attributes() const {
   if (scale != 1) text.value("scale", scale);
   if (columns) text.word(to_string(*columns));
   return text.flag("of_sums", of_sums)
+      .flag("masked", masked)
       .flag("uncounted", !counts)
       .flag("training", training)
       .flag("accumulate", accumulate)
@@ -74,6 +77,8 @@ std::vector<TensorType> Loss::outputs(std::span<const TensorType> inputs) const 
   require(predictions.rank() >= 2, "loss: predictions do not have the shape [N, ..., K]");
   require(weights == Shape{predictions[0]} || weights.count() == predictions.rows(),
           "loss: the weights are neither one for each sample nor one for each position");
+  require(!is_over_sequences(rule) || (predictions.rank() == 3 && weights.rank() == 1),
+          "loss: sequences do not have the shape [N, T, K], or have weights of their steps");
   const TensorType scalar{Shape{}, DType::float32};
   std::vector<TensorType> types(static_cast<std::size_t>(sums()), scalar);
   if (training) types.push_back(inputs[0]);
@@ -82,12 +87,13 @@ std::vector<TensorType> Loss::outputs(std::span<const TensorType> inputs) const 
 
 OutputPlacements Loss::placements(const PlacementQuery& query) const {
   std::string row = rows(query.input_types[0]);
-  if (over_of(rule) == LossOver::samples) std::fill(row.begin() + 1, row.end(), '.');
+  if (is_over_sequences(rule) || over_of(rule) == LossOver::samples) std::fill(row.begin() + 1, row.end(), '.');
   const std::string weights = row.substr(0, static_cast<std::size_t>(query.input_types[2].shape.rank()));
   const bool numbers = query.input_types[1].shape.rank() < query.input_types[0].shape.rank();
   const std::string last = is_split() ? classes_name(query) : ".";
   PlacementRule rule{{row + last, numbers ? row : row + ".", weights}, {"+" + row}};
   if (is_split()) rule.inputs.push_back(row + ".");
+  if (masked) rule.inputs.push_back(row);
   if (counts) rule.outputs.push_back("+" + weights);
   if (training) rule.outputs.push_back(row + last);
   OutputPlacements result = place_by(rule, query);

@@ -7,6 +7,10 @@
 // samples and positions; each position has its own weight or the weight of its sample. A loss over samples
 // (LossOver::samples) is computed from all positions of a sample, with the weights of the positions if there are any,
 // and counts as the loss of each position. Sums over a micro-batch are computed in float32.
+//
+// A loss over sequences (LossOver::sequences) has predictions [N, T, K] of T steps, targets int32 [N, L] of another
+// length, weights [N], and possibly a mask uint8 [N, T] as last input, which is 0 at steps that do not exist. It has
+// one loss for each sample.
 #pragma once
 
 #include <optional>
@@ -19,6 +23,7 @@
 #include "core/graph/ops/losses/categorical_focal_crossentropy.h"
 #include "core/graph/ops/losses/categorical_hinge.h"
 #include "core/graph/ops/losses/cosine_similarity.h"
+#include "core/graph/ops/losses/ctc.h"
 #include "core/graph/ops/losses/dice.h"
 #include "core/graph/ops/losses/expression_loss.h"
 #include "core/graph/ops/losses/hinge.h"
@@ -41,7 +46,7 @@ using LossRule =
                  CategoricalFocalCrossentropy, KlDivergence, CategoricalHinge, Hinge, SquaredHinge, BinaryCrossentropy,
                  BinaryFocalCrossentropy, Dice, MeanSquaredError, MeanAbsoluteErrorLoss,
                  MeanAbsolutePercentageErrorLoss, MeanSquaredLogarithmicError, Huber, LogCosh, Poisson,
-                 CosineSimilarityLoss, ExpressionLoss>;
+                 CosineSimilarityLoss, Ctc, ExpressionLoss>;
 
 std::string_view name_of(const LossRule& rule);
 LossTargets targets_of(const LossRule& rule);
@@ -57,6 +62,9 @@ enum ClassSum : int { class_largest, class_best, class_exponentials, class_targe
 
 // Whether the loss can be computed from class sums; other losses need the predictions of all classes.
 bool is_over_classes(const LossRule& rule);
+
+// Whether the loss has targets that are sequences, and one value for each sample.
+bool is_over_sequences(const LossRule& rule);
 
 // Inputs: predictions of a range of the classes [N, P..., C], targets for all classes. Outputs: float32 [N, P...,
 // class_sums].
@@ -86,6 +94,7 @@ struct Loss final : OpDef {
   bool counts = true;       // whether the op sums the weights; if samples have several losses, only one loss does
   std::optional<ColumnRange> columns;  // range of the classes; empty: predictions are for all classes
   bool of_sums = false;  // reads class sums instead of predictions; `columns` is then the number of classes
+  bool masked = false;   // has a mask of the steps as input; only for a loss over sequences
 
   Loss(LossRule r, bool t, bool a, float s = 1, bool c = true, std::optional<ColumnRange> p = {}, bool sums = false)
       : rule(std::move(r)), training(t), accumulate(a), scale(s), counts(c), columns(p), of_sums(sums) {}

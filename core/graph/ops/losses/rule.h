@@ -28,6 +28,8 @@
 //
 //   class_sums(row, t, top)      the Sums<3> that row() needs, where `top` is the largest value of the row: the sums of
 //                                e^(x - top), of the targets t, and of t (x - top) plus terms that depend only on t
+//
+// If the loss is over sequences, its kernels compute it from all steps of a sample and a target of another length.
 #pragma once
 
 #include <cmath>
@@ -40,7 +42,8 @@ namespace trainctl {
 
 enum class LossTargets { class_numbers, distributions, labels, values };  // labels: yes or no for each element
 enum class LossLink { identity, softmax, sigmoid };
-enum class LossOver { elements, rows, classes, samples };  // classes: like rows, but ranks may hold ranges of a row
+// classes: like rows, but ranks may hold ranges of a row; sequences: a sample has one loss, not one for each position.
+enum class LossOver { elements, rows, classes, samples, sequences };
 
 struct Smoothing {
   float scale = 1, shift = 0;

@@ -1,6 +1,8 @@
 // Shapes and placements of the metric op.
 #include "core/graph/ops/metrics/metrics.h"
 
+#include <algorithm>
+
 #include "core/graph/ops/attributes.h"
 #include "core/graph/placement_rules.h"
 
@@ -34,6 +36,10 @@ double value_of(const MetricRule& rule, std::span<const double> sums, double cou
       rule);
 }
 
+bool is_over_sequences(const MetricRule& rule) {
+  return std::visit([](const auto& r) { return r.over == MetricOver::sequences; }, rule);
+}
+
 std::string_view wants_of(const MetricRule& rule) {
   return std::visit(
       []<class Rule>(const Rule&) -> std::string_view {
@@ -51,7 +57,7 @@ std::string Metric::attributes() const {
         r.adapted([&](const char* name, bool set) { text.flag(name, set); });
       },
       rule);
-  return text.flag("of_sums", of_sums).flag("accumulate", accumulate).text();
+  return text.flag("of_sums", of_sums).flag("masked", masked).flag("accumulate", accumulate).text();
 }
 
 std::vector<TensorType> Metric::outputs(std::span<const TensorType>) const {
@@ -60,11 +66,13 @@ std::vector<TensorType> Metric::outputs(std::span<const TensorType>) const {
 }
 
 OutputPlacements Metric::placements(const PlacementQuery& query) const {
-  const std::string row = rows(query.input_types[0]);
+  std::string row = rows(query.input_types[0]);
+  if (is_over_sequences(rule)) std::fill(row.begin() + 1, row.end(), '.');
   const std::string weights = row.substr(0, static_cast<std::size_t>(query.input_types[2].shape.rank()));
   const bool numbers = query.input_types[1].shape.rank() < query.input_types[0].shape.rank();
-  const PlacementRule rule{{row + ".", numbers ? row : row + ".", weights}, {"+" + row}};
-  return kept_if(accumulate, place_by(rule, query), query);
+  PlacementRule placement{{row + ".", numbers ? row : row + ".", weights}, {"+" + row}};
+  if (masked) placement.inputs.push_back(row);
+  return kept_if(accumulate, place_by(placement, query), query);
 }
 
 }  // namespace trainctl

@@ -16,6 +16,7 @@
 #include "core/graph/ops/metrics/mean_squared_error.h"
 #include "core/graph/ops/metrics/precision_recall.h"
 #include "core/graph/ops/metrics/r2_score.h"
+#include "core/graph/ops/metrics/sequences.h"
 #include "core/graph/ops/metrics/top_k_categorical_accuracy.h"
 
 namespace trainctl {
@@ -25,7 +26,7 @@ using MetricRule =
     std::variant<Accuracy, TopKCategoricalAccuracy, PrecisionScore, Recall, F1Score, Specificity, MeanIou, Auc,
                  MeanAbsoluteError, MeanAbsolutePercentageError, MeanSquaredErrorMetric, RootMeanSquaredError, R2Score,
                  CosineSimilarity, MeanSquaredLogarithmicErrorMetric, LogCoshError, PoissonMetric, HingeMetric,
-                 SquaredHingeMetric, ConfusionMatrix, ExpressionMetric>;
+                 SquaredHingeMetric, ConfusionMatrix, EditDistance, SequenceAccuracy, ExpressionMetric>;
 
 std::string_view name_of(const MetricRule& rule);
 // The number of sums.
@@ -35,15 +36,20 @@ int columns_of(const MetricRule& rule);
 // The value of the metric, from its sums over all samples and `count`, the sum of the samples' weights; 0 for a table.
 double value_of(const MetricRule& rule, std::span<const double> sums, double count);
 
+// Whether the metric compares sequences: it needs a loss over sequences, which has no other metrics.
+bool is_over_sequences(const MetricRule& rule);
+
 // The data that is missing if the metric is not a number, such as "samples of both answers"; "" for other metrics.
 std::string_view wants_of(const MetricRule& rule);
 
-// Inputs: predictions (if `of_sums`, the class sums of all ranks [N, P..., ranks * class_sums]), targets, weights.
+// Inputs: predictions (if `of_sums`, the class sums of all ranks [N, P..., ranks * class_sums]), targets, weights; for
+// sequences, possibly a mask.
 // Outputs: the weighted sums of the rule, a float32 scalar or vector (role reduced).
 struct Metric final : OpDef {
   MetricRule rule;
   bool accumulate = false;  // add to the sums instead of overwriting them
   bool of_sums = false;     // reads class sums (core/graph/ops/losses/losses.h) instead of predictions; accuracy only
+  bool masked = false;      // has a mask of the steps as input; only for sequences
 
   Metric(MetricRule r, bool a, bool sums = false) : rule(std::move(r)), accumulate(a), of_sums(sums) {}
   std::string_view kind() const override { return "metric"; }

@@ -36,6 +36,11 @@
 //
 //   cell(row, target)            the index of the sum to which the weight of the row is added
 //
+// For sequences, there is one sum; `distance` is the edit distance between the sequence that is decoded from all steps
+// of a sample and the target, which has `length` classes:
+//
+//   of_distance(distance, length)  the value that, times the weight of the sample, is added to the sum
+//
 // A row has the type Math, and the members values, at(k), first_largest(), root() and sum(f), where f(k, x) returns a
 // number. A target has label(), the number of its class, and target(k) if the targets are values.
 #pragma once
@@ -50,7 +55,7 @@
 
 namespace trainctl {
 
-enum class MetricOver { rows, elements, outputs, exact_outputs, cells };
+enum class MetricOver { rows, elements, outputs, exact_outputs, cells, sequences };
 
 // A float64 sum as three float32 summands, which are added up over micro-batches and ranks. The first two are multiples
 // of 2^-12 and 2^-24 times the power of two of the sum, so that float32 adds some thousands of them exactly; the last
@@ -81,6 +86,7 @@ struct MetricSetting {
   LossLink link = LossLink::identity;
   bool linked = false;      // whether the network's predictions are the link function of the input of the loss
   std::int64_t values = 1;  // number of values in a row of the network's output
+  int mask_index = 0;       // the blank of a loss over sequences
 };
 
 // The base of metrics that are the mean of a value over the samples.

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/backend/cpu/kernels.h"
+#include "core/backend/cpu/ops/training/sequences.h"
 #include "core/backend/cpu/simd/math.h"
 #include "core/graph/ops/losses/losses.h"
 
@@ -162,7 +163,14 @@ Lowering lower_rule(const LowerContext& context, const Metric& def, const Rule& 
 Lowering lower_metric(const LowerContext& context) {
   const auto& def = context.op.as<Metric>();
   return with_type(context.input(0).dtype, [&](auto type) {
-    return std::visit([&](const auto& rule) { return lower_rule<decltype(type)>(context, def, rule); }, def.rule);
+    return std::visit(
+        [&]<class Rule>(const Rule& rule) {
+          if constexpr (Rule::over == MetricOver::sequences)
+            return lower_sequence_metric<decltype(type)>(context, def, rule);
+          else
+            return lower_rule<decltype(type)>(context, def, rule);
+        },
+        def.rule);
   });
 }
 

@@ -6,6 +6,7 @@
 #include "core/backend/cuda/device/own_memory.h"
 #include "core/backend/cuda/kernels.h"
 #include "core/backend/cuda/ops/training/loss_rows.h"
+#include "core/backend/cuda/ops/training/sequences.h"
 
 namespace trainctl::cuda {
 namespace {
@@ -195,7 +196,9 @@ Lowering lower_loss(const LowerContext& context) {
   return with_type(context.input(0).dtype, [&](auto type) {
     return std::visit(
         [&]<class Rule>(const Rule& rule) {
-          if constexpr (Rule::over == LossOver::samples)
+          if constexpr (Rule::over == LossOver::sequences)
+            return lower_sequence_loss<decltype(type)>(context, def, rule);
+          else if constexpr (Rule::over == LossOver::samples)
             return lower_samples<decltype(type)>(context, def, rule);
           else
             return lower_rule<decltype(type)>(context, def, rule);
