@@ -17,7 +17,11 @@ namespace {
 bool fits(Layer& layer, const Feature& input, std::int64_t sequence_length) {
   const std::int64_t steps = layer.shape(input)[0];
   if (steps <= sequence_length) return true;
-  layer.error(format("the input has {} positions, but sequence_length is {}", steps, sequence_length), input);
+  layer.error(
+      format("the input has {} positions, but sequence_length is {}: use samples of at most {} positions, or set "
+             "sequence_length to {} (of a preset: `with: {{positions: {}}}`)",
+             steps, sequence_length, sequence_length, steps, steps),
+      input);
   return false;
 }
 

@@ -61,13 +61,16 @@ void write_safetensors(OutputFile& file, std::span<const NamedTensor> tensors,
 }
 
 SafetensorsFile::SafetensorsFile(std::string path) : file_(std::move(path)) {
-  if (file_.size() < 8) throw Error(ErrorKind::data, SourceLocation{file_.path()}, "too short for a safetensors file");
+  if (file_.size() < 8)
+    throw Error(ErrorKind::data, SourceLocation{file_.path()}, "too short for a safetensors file",
+                "copy the file again");
   std::uint64_t length = 0;
   file_.read(0, &length, sizeof length);
   if (length > static_cast<std::uint64_t>(std::min(file_.size() - 8, largest_safetensors_header))) {
     throw Error(
         ErrorKind::data, SourceLocation{file_.path()},
-        format("not a valid safetensors file: it claims a header of {} bytes in a file of {}", length, file_.size()));
+        format("not a valid safetensors file: it claims a header of {} bytes in a file of {}", length, file_.size()),
+        "copy the file again");
   }
   std::string text(length, '\0');
   file_.read(8, text.data(), static_cast<std::int64_t>(length));

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/base/files.h"
 #include "core/base/format.h"
 #include "io/datasets/concatenated.h"
 #include "io/datasets/text/text_tokenizer.h"
@@ -47,6 +48,14 @@ std::vector<DataLocation> DataLocations::pieces() const {
                      item(masks, i), samples});
   }
   return found;
+}
+
+bool DataLocations::exist() const {
+  bool all = true;
+  for_each_list(*this, [&all](const OneOrMore<Path>& list) {
+    all = all && std::ranges::all_of(list.items, [](const Path& path) { return exists(path.text); });
+  });
+  return all;
 }
 
 void DataLocations::check_lengths(const SourceLocation& location, Reader& reader) const {

@@ -43,6 +43,8 @@ struct DataLocations {
 
   // One location for each item of the lists, at least one; the items at the same position of all lists belong together.
   std::vector<DataLocation> pieces() const;
+  // Whether all files and folders exist on this host.
+  bool exist() const;
   // Reports lists that differ in length, at the section's location.
   void check_lengths(const SourceLocation& location, Reader& reader) const;
 };
@@ -91,6 +93,8 @@ struct DatasetOptions : Options, DataLocations {
   virtual std::optional<Shape> known_shape() const { return std::nullopt; }
   // Whether each position of a sample of tokens has a target and a weight.
   virtual bool predicts_positions() const { return false; }
+  // Whether the text of the tokens that are targets is known, as far as the options tell without the files.
+  virtual bool knows_text() const { return false; }
   // How a language model that was trained on this data set reads and writes text; empty for other kinds of data sets.
   // Throws Error{config} or {data} if the tokenizer is unknown or cannot be opened.
   virtual std::optional<LanguageText> language_text() const;

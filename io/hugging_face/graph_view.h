@@ -38,10 +38,13 @@ class GraphView {
     }
     return nullptr;
   }
-  // The rate of the first dropout; 0 if there is none.
+  // The rate of the first dropout of single values; 0 if there is none.
   double dropout_rate() const {
-    const auto* dropout = op<Dropout>();
-    return dropout == nullptr ? 0 : short_double(dropout->rate);
+    for (const Op& op : graph_->ops) {
+      const auto* dropout = op.get_if<Dropout>();
+      if (dropout != nullptr && dropout->unit == DropoutUnit::element) return short_double(dropout->rate);
+    }
+    return 0;
   }
   // The number of blocks: the first number n for which there is no parameter BEFORE + n + AFTER.
   std::int64_t blocks(const std::string& before, const std::string& after) const {

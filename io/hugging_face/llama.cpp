@@ -140,6 +140,10 @@ HuggingFaceNetwork read_llama(const std::string& model_type, ConfigJson& config)
                    .mlp = config.count("intermediate_size"),
                    .query_key_norm = qwen,
                    .tied = config.flag("tie_word_embeddings", false)};
+  if (size.heads % size.key_heads != 0) {
+    config.error(
+        format("'num_key_value_heads' {} does not divide 'num_attention_heads' {}", size.key_heads, size.heads));
+  }
   const double epsilon = config.number("rms_norm_eps", 1e-6);
   const std::int64_t positions = config.count("max_position_embeddings", 2048);
   config.only("hidden_act", {"silu"}, "llama");

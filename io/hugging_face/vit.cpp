@@ -69,7 +69,6 @@ HuggingFaceNetwork read_vit(const std::string&, ConfigJson& config) {
   }
   config.only("hidden_act", {"gelu"}, "vit_b16");
   config.only("qkv_bias", {true}, "vit_b16");
-  config.only("hidden_dropout_prob", {0.0}, "vit_b16");
   config.ignore({"encoder_stride", "pooler_act", "pooler_output_size"});
   Node with = map_node();
   append(with, "classes", number_node(size.classes));
@@ -80,6 +79,9 @@ HuggingFaceNetwork read_vit(const std::string&, ConfigJson& config) {
   append(with, "width", number_node(size.width));
   append(with, "mlp", number_node(size.mlp));
   append(with, "epsilon", number_node(config.number("layer_norm_eps", 1e-12)));
+  // As in transformers, after the embeddings, after attention and at the end of a block's dense network only.
+  append(with, "dropout", number_node(config.number("hidden_dropout_prob", 0)));
+  append(with, "mlp_dropout", number_node(0.0));
   append(with, "attention_dropout", number_node(config.number("attention_probs_dropout_prob", 0)));
   return {.model_type = {},
           .preset = "vit_b16",
@@ -109,7 +111,7 @@ std::optional<Json> describe_vit(const Graph& graph) {
               {"intermediate_size", mlp->back()},
               {"hidden_act", "gelu"},
               {"layer_norm_eps", short_double(norm->a.epsilon)},
-              {"hidden_dropout_prob", 0.0},
+              {"hidden_dropout_prob", view.dropout_rate()},
               {"attention_probs_dropout_prob", short_double(attention->a.dropout.rate)},
               {"qkv_bias", true}};
   add_classes(classes->back(), config);

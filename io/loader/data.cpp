@@ -255,6 +255,12 @@ void prepare_data(const DataOptions& options, const std::function<void(std::int6
   if (options.test) prepare(*options.test);
 }
 
+bool is_here(const DataOptions& options) {
+  return options.dataset.as<DatasetOptions>().exist() &&
+         (!options.validation || options.validation->split || options.validation->exist()) &&
+         (!options.test || options.test->exist());
+}
+
 DataInfo describe(const DataOptions& options, std::uint64_t seed, const DataUse& use) {
   const bool synthetic = options.dataset.name == "synthetic";
   if (!declares_all(options, use) || synthetic) return Data(options, seed, use, Data::Measure::no).info();
@@ -280,8 +286,9 @@ DataInfo describe(const DataOptions& options, std::uint64_t seed, const DataUse&
     if (dataset.predicts_positions()) {
       added.shape = info.weight = info.inputs[0].sample;
       info.is_masked = true;
-      // The bytes of the tokens change no cost of a program.
-      added.token_bytes = [n = added.classes] { return std::make_shared<const std::vector<float>>(n, 1.0f); };
+      if (dataset.knows_text()) {  // The bytes of the tokens change no cost of a program.
+        added.token_bytes = [n = added.classes] { return std::make_shared<const std::vector<float>>(n, 1.0f); };
+      }
     }
     if (dataset.holds_masks() && info.inputs[0].sample.rank() == 3) {
       added.shape = {info.inputs[0].sample[0], info.inputs[0].sample[1]};

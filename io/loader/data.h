@@ -84,6 +84,9 @@ std::int64_t batch_bytes(const DataOptions& options, const DataInfo& info, std::
 void prepare_data(const DataOptions& options,
                   const std::function<void(std::int64_t done, std::int64_t total)>& progress = {});
 
+// Whether all files and folders that the config names for its splits exist on this host.
+bool is_here(const DataOptions& options);
+
 // Returns the info of the data for a model. If the config sets the shapes and classes, files are not read: the numbers
 // of samples are then 0, and the shape of targets that are values is [0]. Otherwise opens the data and throws the
 // errors of Data().

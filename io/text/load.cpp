@@ -21,7 +21,8 @@ std::unique_ptr<Tokenizer> read_tokenizer(std::string_view content, const std::s
   if (looks_like_sentencepiece(content)) return read_sentencepiece(content, path);
   const std::size_t first = content.find_first_not_of(" \t\r\n");
   if (first != std::string_view::npos && content[first] == '{') return read_tokenizer_json(content, path);
-  throw Error(ErrorKind::data, SourceLocation{path}, "this is no tokenizer file that is known",
+  const bool blank = first == std::string_view::npos;
+  throw Error(ErrorKind::data, SourceLocation{path}, blank ? "is empty" : "this is no tokenizer file that is known",
               "give a tokenizer.json, a rank file of tiktoken, a model of SentencePiece, or the word bytes");
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -58,6 +59,8 @@ class Tokenizer {
   virtual bool takes_any_bytes() const = 0;
   // The special tokens, in the order of their ids.
   virtual const std::vector<SpecialToken>& special_tokens() const = 0;
+  // The id of the token that stands for every text that the vocabulary lacks, such as [UNK]; no value if there is none.
+  virtual std::optional<TokenId> unknown_token() const = 0;
   // The ids that the tokenizer's file puts before and after a text, such as those of [CLS] and [SEP]. Encoders leave
   // them out.
   virtual const std::vector<TokenId>& ids_before() const = 0;

@@ -13,6 +13,22 @@ namespace {
 constexpr int max_stages = 8;
 constexpr Shard all_shards[] = {Shard::none, Shard::optimizer, Shard::gradients, Shard::parameters};
 
+// Adds the strategies with the mesh and the division of positions of `options`: one for each suitable `shard`.
+void add_shards(const StrategyOptions& given, StrategyOptions options, bool has_peers,
+                std::vector<StrategyOptions>& all) {
+  for (const Shard shard : all_shards) {
+    const bool is_sharded = shard != Shard::none;
+    if (is_sharded && !has_peers) continue;  // a single replica has no peer to share states with
+    if (is_sharded && given.sync_every.value > 1)
+      continue;  // between averages each replica needs all states and gradients
+    // Sharded gradients and parameters are communicated in every micro-batch.
+    if (is_sharded && options.pipeline.value > 1 && shard != Shard::optimizer) continue;
+    options.shard = shard;
+    options.parameter_dtype = shard == Shard::parameters ? given.parameter_dtype : CommunicatedDType::float32;
+    all.push_back(options);
+  }
+}
+
 }  // namespace
 
 std::vector<StrategyOptions> alternatives(const StrategyOptions& given, int ranks, int ranks_per_node) {
@@ -27,18 +43,11 @@ std::vector<StrategyOptions> alternatives(const StrategyOptions& given, int rank
       options.place.clear();
       options.pipeline = {stages, given.pipeline.location};
       options.tensor = {tensor, given.tensor.location};
-      options.sequence_parallel = given.sequence_parallel && tensor > 1;
       options.micro_batches = {};
-      for (const Shard shard : all_shards) {
-        const bool is_sharded = shard != Shard::none;
-        if (is_sharded && ranks == stages * tensor) continue;  // a single replica has no peer to share states with
-        if (is_sharded && given.sync_every.value > 1)
-          continue;  // between averages each replica needs all states and gradients
-        // Sharded gradients and parameters are communicated in every micro-batch.
-        if (is_sharded && stages > 1 && shard != Shard::optimizer) continue;
-        options.shard = shard;
-        options.parameter_dtype = shard == Shard::parameters ? given.parameter_dtype : CommunicatedDType::float32;
-        all.push_back(options);
+      for (const bool divides : {false, true}) {
+        if (divides ? tensor == 1 : tensor > 1 && given.sequence_parallel) continue;
+        options.sequence_parallel = divides;
+        add_shards(given, options, ranks > stages * tensor, all);
       }
       if (stages == 1 || tensor > 1 || given.reproducible) continue;
       options.shard = Shard::none;
@@ -52,6 +61,7 @@ std::vector<StrategyOptions> alternatives(const StrategyOptions& given, int rank
 
 std::string describe(const StrategyOptions& options, const Mesh& mesh) {
   std::string text = format("data {} x pipeline {} x tensor {}", mesh.data, mesh.pipeline, mesh.tensor);
+  if (options.sequence_parallel) text += ", sequence_parallel";
   if (options.shard != Shard::none) text += format(", shard {}", name_of(options.shard));
   return text;
 }

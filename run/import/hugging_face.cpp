@@ -10,6 +10,7 @@
 #include "core/base/format.h"
 #include "core/layers/model/model.h"
 #include "core/layers/model/model_options.h"
+#include "io/datasets/text/text_tokenizer.h"
 #include "io/hugging_face/description.h"
 #include "io/hugging_face/folder.h"
 #include "io/hugging_face/network.h"
@@ -76,15 +77,28 @@ void check_network(const std::string& folder, const HuggingFaceNetwork& network,
   for (const LayerLine& line : built.layers) result.parameters += line.parameters;
 }
 
+// Why the folder gives no tokenizer; empty if it does.
+std::string tokenizer_problem(const std::string& folder) {
+  if (!exists(folder + "/tokenizer.json") && !exists(folder + "/tokenizer.model")) {
+    return "The folder has no tokenizer.json and no tokenizer.model";
+  }
+  try {
+    open_tokenizer(Path{folder});
+    return "";
+  } catch (const Error& error) {
+    return format("The folder's tokenizer cannot be read ({})", error.what());
+  }
+}
+
 // Adds the keys of `data` for texts.
 void add_text(const std::string& folder, const std::string& relative, const HuggingFaceNetwork& network, Node& data,
               HuggingFaceImport& result) {
   const std::int64_t positions = sample_of(network)[0];
   append(data, "dataset", scalar_node(network.preset == "bert" ? "text_classification" : "text"));
-  if (exists(folder + "/tokenizer.json") || exists(folder + "/tokenizer.model")) {
+  if (const std::string problem = tokenizer_problem(folder); problem.empty()) {
     append(data, "tokenizer", scalar_node(relative, true));
   } else {
-    result.notes.emplace_back("The folder has no tokenizer.json and no tokenizer.model: set `data.tokenizer`.");
+    result.notes.push_back(problem + ": set `data.tokenizer`.");
   }
   append(data, "positions", number_node(positions));
   if (positions < network.sample[0]) {

@@ -49,7 +49,7 @@ DataInfo known_data(const RunSpec& spec, std::int64_t batch, bool& at_hand) {
   try {
     return Data(spec.data, spec.seed, data_use(spec), Data::Measure::no).info();
   } catch (const Error& error) {
-    if (error.kind() != ErrorKind::data) throw;
+    if (error.kind() != ErrorKind::data || is_here(spec.data)) throw;
   }
   DataInfo info = describe(spec.data, spec.seed, data_use(spec));
   at_hand = false;

@@ -22,8 +22,9 @@ struct RunSpec;
 // The input from which programs are built. `data`: of the data, or as the config describes it.
 ProgramSpec program_spec(const RunSpec& spec, const DataInfo& data);
 
-// Returns the info of the data. If the data is not available, clears `at_hand` and returns what the config says of it,
-// with `batch` samples where their number is not known. Reads no samples.
+// Returns the info of the data. If a file or folder that the config names does not exist here, clears `at_hand` and
+// returns what the config says of the data, with `batch` samples where their number is not known. Reads no samples.
+// Throws Error{data} if the data is here, but cannot be read.
 DataInfo known_data(const RunSpec& spec, std::int64_t batch, bool& at_hand);
 
 // How the strategy applies on `ranks` ranks of a device. Throws ConfigError if the network cannot be split as the

@@ -1,10 +1,14 @@
 // Builds the runs that a plan compares, and predicts the alternatives.
 #include "run/planning/planned_runs.h"
 
+#include <algorithm>
+#include <set>
+
 #include "core/base/format.h"
 #include "core/base/log.h"
 #include "parallel/plan/alternatives.h"
 #include "parallel/plan/report.h"
+#include "parallel/strategies/tensor/gather_again.h"
 #include "parallel/trainer/batch_sizes.h"
 #include "parallel/trainer/recompute_choice.h"
 #include "run/job/job.h"
@@ -19,6 +23,18 @@ BatchSizes sizes_of(const PlanRequest& request) {
 PlannedRun run_with(const PlanRequest& request, const BatchSizes& sizes, PlannedRanks ranks) {
   const Strategy strategy = strategy_for(request.spec, request.data, request.ranks, request.device);
   return plan_run(program_spec(request.spec, request.data), strategy, sizes, ranks);
+}
+
+// Whether ranks divide the positions of sequences in any layer.
+bool divides_positions(const PlannedRun& run) {
+  for (const RunPrograms& rank : run.ranks) {
+    for (const Program& program : rank.programs()) {
+      for (const Segment& segment : program.segments) {
+        if (std::ranges::any_of(segment.ops, gathers_positions)) return true;
+      }
+    }
+  }
+  return false;
 }
 
 }  // namespace
@@ -51,9 +67,18 @@ std::optional<PlannedRun> find_step(const PlanRequest& request) {
 void for_alternatives(const PlanRequest& request,
                       const std::function<void(const PlanRequest& alternative, PlannedRun run)>& body) {
   PlanRequest other = request;
+  std::set<int> undivided;  // values of `tensor` with which sequence_parallel has no effect
   for (const StrategyOptions& options : alternatives(request.spec.strategy, request.ranks, request.ranks_per_node)) {
+    const bool adds_division = options.sequence_parallel && !request.spec.strategy.sequence_parallel;
+    if (adds_division && undivided.contains(options.tensor.value)) continue;
     other.spec.strategy = options;
-    if (std::optional<PlannedRun> run = find_step(other)) body(other, *std::move(run));
+    std::optional<PlannedRun> run = find_step(other);
+    if (!run) continue;
+    if (adds_division && !divides_positions(*run)) {
+      undivided.insert(options.tensor.value);
+    } else {
+      body(other, *std::move(run));
+    }
   }
 }
 

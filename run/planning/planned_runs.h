@@ -36,7 +36,7 @@ PlannedRun configured_run(const PlanRequest& request);
 std::optional<PlannedRun> find_step(const PlanRequest& request);
 
 // Calls body(alternative, run) for each alternative to the strategy of the config (alternatives()) for which
-// find_step() finds a run.
+// find_step() finds a run, except those whose `sequence_parallel` has no effect and is not the config's.
 void for_alternatives(const PlanRequest& request,
                       const std::function<void(const PlanRequest& alternative, PlannedRun run)>& body);
 

@@ -94,6 +94,33 @@ TEST_CASE("alternatives are those that network, batch and optimizer allow") {
   CHECK(names_of(request_of(config_of("adam", "share: [3, 1]"), 4, 4)) == kept(of_two));
 }
 
+TEST_CASE("sequence parallelism is an alternative where ranks can divide the positions") {
+  const auto names = [](int positions, const std::string& strategy) {
+    const std::string config = format(R"(data: {{dataset: synthetic, samples: 240, shape: [{}, 16], classes: 5}}
+model:
+  layers:
+    - transformer_encoder: {{num_heads: 4, intermediate_dim: 32}}
+    - global_average_pooling1d
+    - dense: {{units: 5}}
+train: {{batch_size: 24, epochs: 1, loss: sparse_categorical_crossentropy, optimizer: adam}}
+strategy: {{{}}}
+)",
+                                      positions, strategy);
+    std::set<std::string> found = names_of(request_of(config, 4, 4));
+    std::erase_if(found, [](const std::string& name) {
+      return name.find("tensor 1") != std::string::npos || name.find("shard") != std::string::npos ||
+             name.find("pipeline 1") == std::string::npos;
+    });
+    return found;
+  };
+  const std::string two = "data 2 x pipeline 1 x tensor 2", four = "data 1 x pipeline 1 x tensor 4",
+                    divided = ", sequence_parallel";
+  CHECK(names(8, "") == std::set<std::string>{two, four, two + divided, four + divided});
+  CHECK(names(6, "") == std::set<std::string>{two, four, two + divided});  // 4 does not divide 6
+  CHECK(names(7, "") == std::set<std::string>{two, four});
+  CHECK(names(8, "tensor: 2, sequence_parallel: true") == std::set<std::string>{two + divided, four + divided});
+}
+
 TEST_CASE("a refused strategy is a config error with its line") {
   const std::string few = refusal(config_of("adam", "pipeline: 3"), 3);
   CHECK(few.starts_with("c.yaml:4:"));

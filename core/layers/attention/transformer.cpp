@@ -31,7 +31,9 @@ struct TransformerLayer : LayerOptions {
     if (!is_sequence(layer, input)) return false;
     const std::int64_t width = layer.shape(input)[1];
     if (width >= num_heads) return true;
-    layer.error(format("vectors of length {} cannot be divided among {} heads", width, num_heads), input);
+    layer.error(
+        format("vectors of length {} cannot be divided among {} heads: use at most {} heads", width, num_heads, width),
+        input);
     return false;
   }
 

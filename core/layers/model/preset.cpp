@@ -20,6 +20,23 @@ std::vector<std::string> names_of(const Parameters& parameters) {
   return names;
 }
 
+// Replaces a default `$name` by the value of the other parameter.
+void follow_references(const Node& declared, Parameters& parameters, Reader& reader) {
+  for (const Node::Entry& entry : declared.entries) {
+    Node& value = parameters[entry.key];
+    const bool refers = entry.value.is_scalar() && entry.value.text.starts_with('$');
+    if (!refers || !value.is_scalar() || value.text != entry.value.text) continue;  // the user may have set it
+    const auto other = parameters.find(value.text.substr(1));
+    const bool ends = other != parameters.end() && !(other->second.is_scalar() && other->second.text.starts_with('$'));
+    if (!ends) {
+      reader.error(value.location, format("the default '{}' is no parameter of this preset that has a value itself{}",
+                                          value.text, suggestion(value.text.substr(1), names_of(parameters))));
+    } else {
+      value = Node(other->second);
+    }
+  }
+}
+
 // The preset's defaults, overridden by the user's values.
 Parameters parameters_of(const Node& file, const Node& preset, const Node* with, Reader& reader) {
   Parameters parameters;
@@ -43,6 +60,7 @@ Parameters parameters_of(const Node& file, const Node& preset, const Node* with,
       reader.error(entry.key_location, format("preset '{}' has no parameter '{}'{}", preset.text, entry.key, hint));
     }
   }
+  if (const Node* declared = file.find("parameters")) follow_references(*declared, parameters, reader);
   for (const auto& [name, value] : parameters) {
     if (!value.is_null()) continue;
     reader.error(preset.location,

@@ -6,6 +6,7 @@
 #include "core/base/files.h"
 #include "core/base/format.h"
 #include "core/base/json_parse.h"
+#include "core/base/utf8.h"
 #include "io/datasets/dataset.h"
 #include "io/datasets/tables/csv_header.h"
 #include "io/datasets/tables/csv_lines.h"
@@ -69,17 +70,29 @@ std::string value_of_json(const Json& json, const std::string& key, const char* 
               format("the value of '{}' is not a text{}", key, is_class ? " or a whole number" : ""), remedy);
 }
 
-CorpusRow row_of_json(std::string_view line, const CorpusFormat& format, const SourceLocation& location) {
-  Json json;
+// The object that a line of JSON holds.
+Json object_of(std::string_view line, const SourceLocation& location) {
+  if (const auto offset = find_invalid_utf8(line)) {
+    throw Error(ErrorKind::data, location,
+                format("byte {} of the line (0x{:02x}) is not UTF-8, in which JSON is written", *offset,
+                       static_cast<unsigned char>(line[*offset])),
+                "convert the file to UTF-8, for example with iconv");
+  }
+  std::string problem;
   try {
-    json = parse_json(line, location);
+    Json json = parse_json(line, location);
+    if (json.is_object()) return json;
+  } catch (const Json::parse_error& error) {
+    problem = format(": there is an error at byte {}", error.byte);
   } catch (const Json::exception&) {
-    json = nullptr;
+    problem = ": it holds a number that is too large";
   }
-  if (!json.is_object()) {
-    throw Error(ErrorKind::data, location, "the line is not an object of JSON",
-                "each line of a .jsonl file must be an object such as {\"text\": \"...\"}");
-  }
+  throw Error(ErrorKind::data, location, "the line is not an object of JSON" + problem,
+              "each line of a .jsonl file must be an object such as {\"text\": \"...\"}");
+}
+
+CorpusRow row_of_json(std::string_view line, const CorpusFormat& format, const SourceLocation& location) {
+  const Json json = object_of(line, location);
   CorpusRow row;
   row.text = value_of_json(json, format.text_column, "text_column", false, location);
   if (format.class_column.empty()) return row;

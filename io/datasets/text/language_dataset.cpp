@@ -12,7 +12,11 @@ namespace trainctl {
 namespace {
 
 constexpr const char* vocabulary_remedy = "set the tokenizer that made the tokens, or the right number of `classes`";
-constexpr const char* embedding_remedy = "set a larger input_dim, as large as the vocabulary";
+
+std::string embedding_remedy(std::int64_t vocabulary) {
+  return format("set its input_dim to the size of the vocabulary, {} (of a preset: `with: {{vocabulary: {}}}`)",
+                vocabulary, vocabulary);
+}
 
 // The tokens of one sample: [begin, begin + count) are its inputs, and each target follows its input.
 struct TokenSpan {
@@ -23,7 +27,8 @@ struct TokenSpan {
 // A stream that is cut into samples.
 class CutStream {
  public:
-  CutStream(TokenStream stream, const LanguageCut& cut) : stream_(std::move(stream)), cut_(cut) {
+  CutStream(TokenStream stream, const LanguageCut& cut)
+      : stream_(std::move(stream)), cut_(cut), embedding_remedy_(embedding_remedy(cut.vocabulary)) {
     const std::string& path = stream_.tokens.path;
     if (cut.packing) {
       const std::int64_t predicted = stream_.count() - 1;  // the first token is not predicted
@@ -65,7 +70,7 @@ class CutStream {
   // Writes `count` ids from a position on; all of them are below the vocabulary and the embedding's rows.
   void read(std::int64_t first, std::int64_t count, std::int32_t* to) const {
     if (cut_.embedding > 0 && cut_.embedding < cut_.vocabulary) {
-      read_tokens(stream_, first, count, cut_.embedding, "the embedding", embedding_remedy, to);
+      read_tokens(stream_, first, count, cut_.embedding, "the embedding", embedding_remedy_.c_str(), to);
     } else {
       read_tokens(stream_, first, count, cut_.vocabulary, "the vocabulary", vocabulary_remedy, to);
     }
@@ -87,11 +92,12 @@ class CutStream {
       if (beyond) refuse_id(stream_, *beyond, limit, owner, remedy);
     };
     check(cut_.vocabulary, "the vocabulary", vocabulary_remedy);
-    if (cut_.embedding < cut_.vocabulary) check(cut_.embedding, "the embedding", embedding_remedy);
+    if (cut_.embedding < cut_.vocabulary) check(cut_.embedding, "the embedding", embedding_remedy_.c_str());
   }
 
   TokenStream stream_;
   LanguageCut cut_;
+  std::string embedding_remedy_;
   std::int64_t size_ = 0;
   std::vector<std::int64_t> documents_;  // without packing: those that are samples
 };

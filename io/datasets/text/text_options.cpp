@@ -51,6 +51,11 @@ struct TextOptions final : DatasetOptions {
   bool holds_several() const override { return true; }  // open_streams() says which inputs there are
   std::optional<Shape> known_shape() const override { return Shape{positions}; }
   bool predicts_positions() const override { return true; }
+  bool knows_text() const override {
+    const std::vector<DataLocation> all = pieces();
+    return tokenizer ||
+           std::none_of(all.begin(), all.end(), [](const auto& piece) { return is_token_file(piece.path.text); });
+  }
 
   std::optional<LanguageText> language_text() const override {
     const auto opened =

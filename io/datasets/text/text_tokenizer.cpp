@@ -105,6 +105,8 @@ std::vector<float> bytes_of_tokens(const Tokenizer& tokenizer) {
     // Some vocabularies list the bytes among them.
     if (tokenizer.decode(std::vector{token.id}) == token.text) bytes[static_cast<std::size_t>(token.id)] = 0;
   }
+  // Nothing tells how much text the unknown token replaced.
+  if (const auto unknown = tokenizer.unknown_token()) bytes[static_cast<std::size_t>(*unknown)] = 0;
   return bytes;
 }
 

@@ -142,7 +142,8 @@ void write_tokens(const std::string& path, const Corpus& corpus, const Tokenizat
   if (!preparation.progress && all > noticeable) log::info(format("tokenizing {} ({})", corpus.path, byte_text(all)));
   std::int64_t done = 0;
   write_file(path, all, [&](OutputFile& file) {
-    TokenFileWriter writer(file, tokenization.tokenizer.tokenizer->vocabulary_size());
+    const Tokenizer& tokenizer = *tokenization.tokenizer.tokenizer;
+    TokenFileWriter writer(file, tokenizer.vocabulary_size(), tokenizer.unknown_token());
     CorpusPieces pieces(corpus, tokenization.format, cut_test(tokenization));
     work_in_order(
         usable_cores(),
@@ -184,6 +185,13 @@ TokenStream cached_tokens(const Corpus& corpus, const Tokenization& tokenization
   stream->offset = -1;
   stream->fingerprint = key;
   stream->warning = corpus.left_out;
+  if (stream->unknown > 0) {
+    if (!stream->warning.empty()) stream->warning += "; ";
+    stream->warning += format(
+        "{}: {} of {} tokens are the unknown token of {}, which loses their text; the metric bits_per_byte counts no "
+        "bytes for them, so that it is too large",
+        corpus.path, stream->unknown, stream->count(), tokenization.tokenizer.path);
+  }
   return std::move(*stream);
 }
 

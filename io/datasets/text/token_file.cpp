@@ -24,7 +24,8 @@ constexpr std::int64_t id_bytes_of(bool narrow) { return narrow ? 2 : 4; }
 struct TokenFooter {
   char magic[8] = {'t', 'c', 't', 'o', 'k', 'e', 'n', '1'};
   std::int64_t id_bytes = 0, count = 0, documents = 0, largest = 0;
-  std::int64_t reserved[2] = {};
+  std::int64_t unknown = 0;  // how many ids are the vocabulary's unknown token
+  std::int64_t reserved = 0;
   std::uint64_t hash = 0;  // of the bytes before it
 
   std::uint64_t computed_hash() const { return xxh3(this, sizeof *this - sizeof hash); }
@@ -40,12 +41,13 @@ std::int64_t padded_ids(std::int64_t count, std::int64_t id_bytes) {
 
 }  // namespace
 
-TokenFileWriter::TokenFileWriter(OutputFile& file, std::int64_t vocabulary_size)
-    : file_(file), narrow_(vocabulary_size <= 65536) {}
+TokenFileWriter::TokenFileWriter(OutputFile& file, std::int64_t vocabulary_size, std::optional<TokenId> unknown)
+    : file_(file), narrow_(vocabulary_size <= 65536), unknown_(unknown) {}
 
 void TokenFileWriter::add(const std::vector<TokenId>& ids, const std::vector<std::size_t>& ends) {
   for (const std::size_t end : ends) end_document(count_ + static_cast<std::int64_t>(end));
   for (const TokenId id : ids) largest_ = std::max<std::int64_t>(largest_, id);
+  if (unknown_) unknown_count_ += std::count(ids.begin(), ids.end(), *unknown_);
   const auto bytes = std::ssize(ids) * id_bytes_of(narrow_);
   if (narrow_) {
     words_.assign(ids.begin(), ids.end());
@@ -67,6 +69,7 @@ void TokenFileWriter::finish() {
   footer.count = count_;
   footer.documents = std::ssize(ends_);
   footer.largest = largest_;
+  footer.unknown = unknown_count_;
   footer.hash = footer.computed_hash();
   constexpr char zeros[8] = {};
   file_.write(zeros, padded_ids(count_, footer.id_bytes) - count_ * footer.id_bytes);
@@ -94,6 +97,7 @@ TokenStream open_token_file(const std::string& path) {
                    bytes.slice(0, footer.count * footer.id_bytes)};
   stream.documents = DocumentEnds(bytes.slice(ids, ends));
   stream.largest = footer.largest;
+  stream.unknown = footer.unknown;
   return stream;
 }
 

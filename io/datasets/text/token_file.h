@@ -19,8 +19,8 @@ enum class TokenType { uint16, uint32 };
 // and a footer of 64 bytes with the counts, the largest id and a hash of the footer. All numbers are little-endian.
 class TokenFileWriter {
  public:
-  // A vocabulary of at most 65,536 ids takes two bytes for each id.
-  TokenFileWriter(OutputFile& file, std::int64_t vocabulary_size);
+  // A vocabulary of at most 65,536 ids takes two bytes for each id. The file tells how often `unknown` occurs.
+  TokenFileWriter(OutputFile& file, std::int64_t vocabulary_size, std::optional<TokenId> unknown);
 
   // Adds ids. Documents end after the first n of them, for each n in `ends`; a document without ids is left out.
   void add(const std::vector<TokenId>& ids, const std::vector<std::size_t>& ends);
@@ -32,7 +32,8 @@ class TokenFileWriter {
 
   OutputFile& file_;
   bool narrow_;
-  std::int64_t count_ = 0, largest_ = -1;
+  std::optional<TokenId> unknown_;
+  std::int64_t count_ = 0, unknown_count_ = 0, largest_ = -1;
   std::vector<std::int64_t> ends_;
   std::vector<std::uint16_t> words_;  // reused
 };

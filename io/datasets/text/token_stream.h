@@ -31,6 +31,7 @@ struct TokenStream {
   Array tokens;                         // whole numbers [count]
   DocumentEnds documents;               // without documents if the file does not tell where they end
   std::optional<std::int64_t> largest;  // the largest id, if the file tells it
+  std::int64_t unknown = 0;             // how many ids are the vocabulary's unknown token, if the file tells it
   std::int64_t offset = 0;              // bytes of the file before its first token, for messages; -1: made of text
   std::string fingerprint;              // hash of the tokens, or of what they were made of
   std::string warning;                  // text for the user about what was not read; may be empty

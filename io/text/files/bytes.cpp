@@ -47,6 +47,7 @@ class ByteTokenizer final : public Tokenizer {
   std::int64_t vocabulary_size() const override { return byte_end_of_text + 1; }
   bool takes_any_bytes() const override { return true; }
   const std::vector<SpecialToken>& special_tokens() const override { return special_; }
+  std::optional<TokenId> unknown_token() const override { return std::nullopt; }
   const std::vector<TokenId>& ids_before() const override { return none_; }
   const std::vector<TokenId>& ids_after() const override { return none_; }
   std::unique_ptr<Encoder> make_encoder(SpecialText special) const override {

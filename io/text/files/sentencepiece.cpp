@@ -80,15 +80,14 @@ class SentencePieceDecoder final : public Decoder {
 class SentencePieceTokenizer final : public Tokenizer {
  public:
   SentencePieceTokenizer(std::string_view content, const std::string& path) {
-    std::string problem;
+    bool loaded = false;
     try {
-      const auto status = processor_.LoadFromSerializedProto({content.data(), content.size()});
-      if (!status.ok()) problem = status.ToString();
-    } catch (const std::exception& error) {  // of the library's trie
-      problem = error.what();
+      loaded = processor_.LoadFromSerializedProto({content.data(), content.size()}).ok();
+    } catch (const std::exception&) {  // of the library's trie
     }
-    if (!problem.empty()) {
-      throw Error(ErrorKind::data, SourceLocation{path}, "not a model of SentencePiece: " + problem,
+    if (!loaded) {
+      throw Error(ErrorKind::data, SourceLocation{path},
+                  format("begins like a model of SentencePiece, but its {} bytes are not a whole one", content.size()),
                   "download the file or copy it again");
     }
     for (int id = 0; id < processor_.GetPieceSize(); ++id) {
@@ -100,6 +99,9 @@ class SentencePieceTokenizer final : public Tokenizer {
   std::int64_t vocabulary_size() const override { return processor_.GetPieceSize(); }
   bool takes_any_bytes() const override { return false; }
   const std::vector<SpecialToken>& special_tokens() const override { return special_; }
+  std::optional<TokenId> unknown_token() const override {
+    return processor_.unk_id() < 0 ? std::nullopt : std::optional<TokenId>(processor_.unk_id());
+  }
   const std::vector<TokenId>& ids_before() const override { return none_; }
   const std::vector<TokenId>& ids_after() const override { return none_; }
   std::unique_ptr<Encoder> make_encoder(SpecialText) const override {

@@ -50,6 +50,7 @@ class BpeModel final : public Model {
   }
   TokenId find(std::string_view text) const override { return vocabulary_.find(text); }
   TokenId size() const override { return size_; }
+  TokenId unknown() const override { return options_.unknown; }
 
  private:
   void add(TokenId id, std::vector<TokenId>& symbols) const {

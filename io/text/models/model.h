@@ -32,7 +32,8 @@ class Model {
   // The stored text of a token: bytes if the model encodes bytes, else characters. False if no token has the id.
   virtual bool token(TokenId id, std::string& text) const = 0;
   virtual TokenId find(std::string_view text) const = 0;
-  virtual TokenId size() const = 0;  // the largest id plus one
+  virtual TokenId size() const = 0;     // the largest id plus one
+  virtual TokenId unknown() const = 0;  // the id of a text without tokens; no_token: there is none
 };
 
 }  // namespace trainctl

@@ -123,6 +123,7 @@ class UnigramModel final : public Model {
   }
   TokenId find(std::string_view text) const override { return vocabulary_.find(text); }
   TokenId size() const override { return static_cast<TokenId>(tokens_.size()); }
+  TokenId unknown() const override { return options_.unknown; }
 
  private:
   // Appends the ids of unknown characters in reverse.

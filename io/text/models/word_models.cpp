@@ -53,6 +53,8 @@ class WordPieceModel final : public WordModel {
     }
   }
 
+  TokenId unknown() const override { return options_.unknown; }
+
  private:
   WordPieceOptions options_;
 };
@@ -65,6 +67,8 @@ class WordLevelModel final : public WordModel {
     const TokenId id = vocabulary_.find(word);
     if (id != no_token || unknown_ != no_token) ids.push_back(id != no_token ? id : unknown_);
   }
+
+  TokenId unknown() const override { return unknown_; }
 
  private:
   TokenId unknown_;

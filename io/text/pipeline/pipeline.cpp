@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "io/text/models/piece_cache.h"
+#include "io/text/models/vocabulary.h"
 
 namespace trainctl {
 namespace {
@@ -42,6 +43,10 @@ class Pipeline final : public Tokenizer {
   std::int64_t vocabulary_size() const override { return size_; }
   bool takes_any_bytes() const override { return any_bytes_; }
   const std::vector<SpecialToken>& special_tokens() const override { return special_; }
+  std::optional<TokenId> unknown_token() const override {
+    const TokenId id = parts_.bytes ? no_token : parts_.model->unknown();  // every byte has a token
+    return id == no_token ? std::nullopt : std::optional(id);
+  }
   const std::vector<TokenId>& ids_before() const override { return parts_.before; }
   const std::vector<TokenId>& ids_after() const override { return parts_.after; }
   std::unique_ptr<Encoder> make_encoder(SpecialText special) const override;

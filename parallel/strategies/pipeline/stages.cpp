@@ -31,9 +31,10 @@ double backward_costs(const Graph& graph, const Op& op, const std::set<TensorId>
 struct Unit {
   std::string path;
   SourceLocation location;
-  double cost = 0;        // cost that it adds to its stage
-  double sent_after = 0;  // cost of a cut after the layer: of sending all tensors that later layers read
-  bool ends = true;       // whether a stage may end with it
+  double cost = 0;         // cost that it adds to its stage
+  double sent_after = 0;   // cost of a cut after the layer: of sending all tensors that later layers read
+  bool ends = true;        // whether a stage may end with it
+  bool is_inside = false;  // whether a block around it has ops both before and after its end
 };
 
 // Weights that several layers share, and the numbers of these layers, ascending.
@@ -77,7 +78,7 @@ std::vector<Unit> units_of(const Graph& graph, const ByteCosts& bytes_cost) {
   for (std::size_t i = 0; i < graph.ops.size(); ++i) {
     const Op& op = graph.ops[i];
     if (!last.contains(op.name) || last.at(op.name) != i) continue;
-    units.push_back({op.name, op.location, 0, 0, true});
+    units.push_back({op.name, op.location});
   }
   const std::map<std::string, std::size_t> number = numbers_of(units);
   for (const SharedWeights& shared : shared_weights(graph, number)) {
@@ -98,10 +99,13 @@ std::vector<Unit> units_of(const Graph& graph, const ByteCosts& bytes_cost) {
     if (prepares_input(graph, op)) continue;
     const std::size_t own = number.at(op.name);
     for (TensorId id : op.inputs) {
-      if (maker.contains(id)) last_reader[id] = std::max(last_reader[id], own);
+      if (!maker.contains(id)) continue;
+      last_reader[id] = std::max(last_reader[id], own);
+      for (std::size_t i = own; i < maker.at(id); ++i) units[i].is_inside = true;
     }
     for (TensorId id : op.outputs) maker[id] = own;
   }
+  for (Unit& unit : units) unit.ends = unit.ends && !unit.is_inside;
   for (const auto& [tensor, reader] : last_reader) {
     const double sent = 2 * bytes_cost.to_rank * static_cast<double>(graph.tensor(tensor).type.bytes());
     for (std::size_t cut = maker.at(tensor); cut < reader; ++cut) units[cut].sent_after += sent;
@@ -169,6 +173,19 @@ void check_shared(const Graph& graph, const std::vector<Unit>& units, const std:
                    last.location, "last use");
       return;
     }
+  }
+}
+
+// Reports cuts inside a block whose ops are before and after the cut: its tensors would be sent to an earlier stage.
+void check_blocks(const std::vector<Unit>& units, const std::vector<int>& stage_of, Reader& reader) {
+  for (std::size_t i = 0; i + 1 < units.size(); ++i) {
+    if (!units[i].is_inside || stage_of[i] == stage_of[i + 1]) continue;
+    reader.error(
+        units[i].location,
+        format("layer '{}' is in stage {} and '{}' in stage {}, but the block around them cannot be cut there: "
+               "put both in one stage",
+               units[i].path, stage_of[i], units[i + 1].path, stage_of[i + 1]));
+    return;
   }
 }
 
@@ -264,8 +281,8 @@ Stages assign_stages(const Graph& graph, const StrategyOptions& options, int sta
   }
   const auto ends = std::count_if(units.begin(), units.end(), [](const Unit& unit) { return unit.ends; });
   if (options.place.empty() && ends < stages) {
-    reader.error(options.stages_location(), format("the network cannot be cut between the uses of a batch "
-                                                   "normalization, which must be in one stage: use at most {} stages",
+    reader.error(options.stages_location(), format("the network cannot be cut inside a transformer's block or between "
+                                                   "the uses of a batch normalization: use at most {} stages",
                                                    ends));
     return {};
   }
@@ -273,6 +290,7 @@ Stages assign_stages(const Graph& graph, const StrategyOptions& options, int sta
   const std::vector<int> stage_of =
       options.place.empty() ? balance(units, stages) : ConfiguredStages(units, options, reader).run();
   if (reader.count() == before) check_shared(graph, units, stage_of, options, reader);
+  if (reader.count() == before) check_blocks(units, stage_of, reader);
   Stages result;
   for (std::size_t i = 0; i < units.size(); ++i) result[units[i].path] = stage_of[i];
   return result;

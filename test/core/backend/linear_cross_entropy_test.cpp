@@ -173,26 +173,63 @@ TEST_CASE("several chunks of rows have the sums of all rows") {
   check({.rows = {2, rows / 2}, .in = 4, .classes = classes, .bias = true, .accumulate = true});
 }
 
-TEST_CASE("rows of weight 0 may have any values, and a label that is no class makes the loss NaN") {
+TEST_CASE("rows of weight 0 may have any values, and change neither the loss nor a gradient") {
+  const auto backend = backend_under_test({});
+  const Head head{.rows = {3, 4}, .in = 8, .classes = 24, .bias = true, .weighted_positions = true};
+  const auto def = std::make_shared<LinearCrossEntropy>(head.def(true));
+  const auto loss_of = [&](const Value& sums, const Operands& of) {
+    const auto loss = std::make_shared<Loss>(def->rule, false, false, 1.0f, true, ColumnRange{0, head.classes}, true);
+    return run_op(*backend, loss, {sums, of.targets, of.weights})[0].values[0];
+  };
+  Operands of(head);
+  REQUIRE(of.weights.values[1] == 0);
+  of.targets.values[1] = -100;
+  const Expected expected(head, of);
+  // A kernel's gradient multiplies the row by 0, so that the row must be finite there.
+  for (const double value : {1e4, std::numeric_limits<double>::quiet_NaN()}) {
+    CAPTURE(value);
+    std::fill_n(of.x.values.begin() + head.in, head.in, value);
+    const auto got = run_op(*backend, def, of.inputs(head, true));
+    CHECK(loss_of(got[0], of) == Approx(expected.loss).epsilon(1e-5));
+    CHECK(largest_error(got[1], expected.dx) < 2e-5);
+    if (std::isfinite(value)) CHECK(largest_error(got[2], expected.dkernel) < 2e-5);
+    CHECK(largest_error(got[3], expected.dbias) < 2e-5);
+  }
+  of.weights.values[1] = 1;
+  const auto got = run_op(*backend, def, of.inputs(head, true));
+  CHECK(std::isnan(loss_of(got[0], of)));
+  CHECK(std::isnan(got[1].values[8]));
+}
+
+TEST_CASE("a label that is no class makes the loss NaN") {
   const auto backend = backend_under_test({});
   const Head head{.rows = {3, 4}, .in = 8, .classes = 24, .weighted_positions = true};
   Operands of(head);
-  of.weights.values[1] = 0;
-  of.targets.values[1] = -100;
-  for (std::size_t i = 8; i < 16; ++i) of.x.values[i] = std::numeric_limits<double>::quiet_NaN();
-  const auto run = [&](std::size_t output) {
-    const auto def = std::make_shared<LinearCrossEntropy>(head.def(true));
-    const auto got = run_op(*backend, def, of.inputs(head, true));
-    return output == 0
-               ? run_op(*backend, std::make_shared<Loss>(def->rule, false, false, 1.0f, true, ColumnRange{0, 24}, true),
-                        {got[0], of.targets, of.weights})[0]
-               : got[output];
-  };
-  CHECK(std::isfinite(run(0).values[0]));
-  for (const double v : run(1).values) CHECK(std::isfinite(v));
   of.weights.values[1] = 1;
-  CHECK(std::isnan(run(0).values[0]));
-  CHECK(std::isnan(run(1).values[8]));
+  of.targets.values[1] = -100;
+  const auto def = std::make_shared<LinearCrossEntropy>(head.def(true));
+  const auto got = run_op(*backend, def, of.inputs(head, true));
+  const auto loss = std::make_shared<Loss>(def->rule, false, false, 1.0f, true, ColumnRange{0, head.classes}, true);
+  CHECK(std::isnan(run_op(*backend, loss, {got[0], of.targets, of.weights})[0].values[0]));
+  CHECK(std::isnan(got[1].values[8]));
+}
+
+TEST_CASE("the bias is added before the logits are rounded") {
+  // The products are about 256, where neighbouring numbers in bfloat16 differ by 2, and the bias is -256.
+  const auto backend = backend_under_test({});
+  const Head head{.rows = {3, 4}, .in = 8, .classes = 24, .bias = true, .dtype = DType::bfloat16};
+  Operands of(head);
+  for (std::size_t row = 0; row < 12; ++row) of.x.values[row * 8] = 1;
+  for (std::int64_t k = 0; k < head.classes; ++k) {
+    of.kernel.values[head.at(0, k)] = 256;
+    of.bias.values[static_cast<std::size_t>(k)] = -256;
+  }
+  const Expected expected(head, of);
+  const auto def = std::make_shared<LinearCrossEntropy>(head.def(true));
+  const auto got = run_op(*backend, def, of.inputs(head, true));
+  const auto loss = std::make_shared<Loss>(def->rule, false, false, 1.0f, true, ColumnRange{0, head.classes}, true);
+  CHECK(run_op(*backend, loss, {got[0], of.targets, of.weights})[0].values[0] == Approx(expected.loss).epsilon(1e-2));
+  CHECK(largest_error(got[3], expected.dbias) < 2e-2);
 }
 
 }  // namespace trainctl::test::linear_cross_entropy_test

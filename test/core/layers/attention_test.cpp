@@ -105,7 +105,8 @@ TEST_CASE("blocks of transformers have the parameters of keras-hub's layers") {
     return errors("layers:\n  - dense: {name: y, units: 8}\n  - " + layer, std::move(sample));
   };
   CHECK(problem("transformer_encoder: {name: e, intermediate_dim: 7, num_heads: 9}", {5, 12}) ==
-        "m.yaml:3:5: transformer_encoder 'e': vectors of length 8 cannot be divided among 9 heads (from 'y' at 2:5)");
+        "m.yaml:3:5: transformer_encoder 'e': vectors of length 8 cannot be divided among 9 heads: use at most 8 heads "
+        "(from 'y' at 2:5)");
   CHECK(problem("transformer_decoder: {from: [y, input, y], intermediate_dim: 7, num_heads: 2}", {5, 12})
             .find("from names 3 layers, but a decoder reads one sequence") != std::string::npos);
   CHECK(problem("transformer_encoder: {intermediate_dim: 7, num_heads: 2}", {12})

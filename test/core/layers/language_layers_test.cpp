@@ -201,8 +201,9 @@ TEST_CASE("positions have vectors of their own, which are added to those of toke
   CHECK(added.layers[1].output == Shape{6, 4});
   CHECK(errors_on_tokens("  - token_and_position_embedding: {name: e, vocabulary_size: 11, sequence_length: 5, "
                          "embedding_dim: 4}") ==
-        "m.yaml:2:5: token_and_position_embedding 'e': the input has 6 positions, but sequence_length is 5 (from the "
-        "input)");
+        "m.yaml:2:5: token_and_position_embedding 'e': the input has 6 positions, but sequence_length is 5: use "
+        "samples of at most 5 positions, or set "
+        "sequence_length to 6 (of a preset: `with: {positions: 6}`) (from the input)");
   CHECK(
       errors("layers:\n  - token_and_position_embedding: {name: e, vocabulary_size: 11, sequence_length: 5, "
              "embedding_dim: 4}",

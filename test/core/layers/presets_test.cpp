@@ -107,6 +107,14 @@ TEST_CASE("a preset in a file of the user is read and checked") {
             .starts_with("m.yaml:1:9: preset '" + file + "' needs a value for its parameter 'width' under 'with'"));
   write("parameters: {units: 4}\nlayers:\n  - dense: $unit\n");
   CHECK(messages("{}") == file + ":3:12: '$unit' is no parameter of this preset; did you mean 'units'?");
+  // A default may be another parameter.
+  write("parameters: {units: 4, more: $units}\nlayers:\n  - dense: $units\n  - dense: $more\n");
+  for (const auto& [with, units, more] :
+       {std::tuple{"{}", 4, 4}, {"{units: 5}", 5, 5}, {"{more: 3}", 4, 3}, {"{units: 6, more: 2}", 6, 2}}) {
+    CHECK(parameters(build("preset: " + file + "\nwith: " + with, {8})) == 9 * units + (units + 1) * more);
+  }
+  write("parameters: {unit: $units, units: $unit}\nlayers:\n  - dense: $unit\n");
+  CHECK(messages("{}").starts_with(file + ":1:20: the default '$units' is no parameter of this preset that has"));
   write("layer:\n  - dense: 5\n");
   CHECK(messages("{}") == file + ":1:1: unknown key 'layer' in a preset; did you mean 'layers'?\n" + file +
                               ":1:1: a preset needs 'layers'");

@@ -154,7 +154,8 @@ TEST_CASE("text: what cannot be read is refused with file, place and remedy") {
   CHECK(contains(refused("c.jsonl", long_line + "{\"body\": \"x\", \"id\": 1}\n"),
                  "c.jsonl:2: the object has no key 'text'; its keys are: body, id"));
   CHECK(contains(refused("d.jsonl", "{\"text\": 5}\n"), "d.jsonl:1: the value of 'text' is not a text"));
-  CHECK(contains(refused("e.jsonl", long_line + "{\"text\": \"\xe9\"}\n"), "e.jsonl:2: the line is not"));
+  CHECK(contains(refused("e.jsonl", long_line + "{\"text\": \"\xe9\"}\n"),
+                 "e.jsonl:2: byte 10 of the line (0xe9) is not UTF-8"));
   CHECK(contains(refused("a.csv", "a,b\n1,2\n"), "a.csv: has no column 'text'; its columns are: a, b"));
   CHECK(contains(refused("b.csv", "a,text\n1,2\n1,2,3\n"), "b.csv: line 3 has 3 fields, not 2"));
   CHECK(contains(refused("c.csv", "a,text\n1,\"2\n"), "c.csv: line 2: a quotation mark is not closed"));
@@ -195,8 +196,9 @@ TEST_CASE("text: token files that are cut short or hold ids beyond the vocabular
                  "a.bin: token 61 (at byte 122) has the id 300, but the vocabulary has the ids 0 to 256"));
   CHECK(contains(refused("a.npy", npy("<u2", "(100,)", bin), ", classes: 300"),
                  "a.npy: token 61 (at byte 250) has the id 300, but the vocabulary has the ids 0 to 299"));
-  CHECK(contains(refused("a.bin", bin, ", classes: 400", 300),
-                 "has the id 300, but the embedding has the ids 0 to 299; set a larger input_dim"));
+  CHECK(contains(
+      refused("a.bin", bin, ", classes: 400", 300),
+      "has the id 300, but the embedding has the ids 0 to 299; set its input_dim to the size of the vocabulary, 400"));
   CHECK(contains(refused("a.bin", bin, "", 300), "has the id 300, but the vocabulary has the ids 0 to 299"));
   CHECK(contains(refused("a.bin", bin, "", 0, ErrorKind::config), "the number of different tokens"));
   CHECK(contains(refused("f.npy", npy("<f4", "(50,)", bin), ", classes: 400"), "its values are no whole numbers"));

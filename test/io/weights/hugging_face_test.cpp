@@ -6,6 +6,7 @@
 #include "core/base/files.h"
 #include "core/base/format.h"
 #include "core/base/json.h"
+#include "core/graph/ops/elementwise/dropout.h"
 #include "io/hugging_face/description.h"
 #include "io/hugging_face/folder.h"
 #include "io/hugging_face/writer.h"
@@ -276,7 +277,6 @@ TEST_CASE("keys of config.json that the preset cannot express are refused by nam
       contains(error_with("bert", "architectures", {"BertForTokenClassification"}), "'architectures' is BertForToken"));
   CHECK(contains(error_with("bert", "attention_probs_dropout_prob", 0.5), "'attention_probs_dropout_prob' differs"));
   CHECK(contains(error_with("bert", "pad_token_id", 3), "'pad_token_id' is 3"));
-  CHECK(contains(error_with("vit", "hidden_dropout_prob", 0.1), "'hidden_dropout_prob' is 0.1"));
   CHECK(contains(error_with("vit", "patch_size", 5), "'patch_size' 5 does not divide 'image_size' 12"));
   CHECK(contains(error_with("llama", "attention_bias", true), "'attention_bias' is true"));
   CHECK(contains(error_with("llama", "quantization_config", {{"bits", 4}}), "'quantization_config' is a key"));
@@ -293,9 +293,10 @@ TEST_CASE("keys of config.json that the preset cannot express are refused by nam
                  "'layer_types' does not have the same kind of attention for every layer"));
 }
 
-TEST_CASE("the dropout of attention is read and written") {
+TEST_CASE("rates of dropout are read and written") {
   for (const auto& [name, key] : {std::pair{"llama", "attention_dropout"},
                                   {"qwen3", "attention_dropout"},
+                                  {"vit", "hidden_dropout_prob"},
                                   {"vit", "attention_probs_dropout_prob"}}) {
     CAPTURE(name);
     const Copy copy(name);
@@ -304,6 +305,27 @@ TEST_CASE("the dropout of attention is read and written") {
     const PretrainedNetwork network(model_yaml(copy.path), sample_of(name));
     CHECK((*describe_for_hugging_face(network.model, {input_of(name)}).config)[key] == 0.25);
   }
+}
+
+TEST_CASE("a vision transformer drops values in the places where transformers does") {
+  const Copy copy("vit");
+  copy.set("hidden_dropout_prob", 0.25);
+  const PretrainedNetwork network(model_yaml(copy.path), sample_of("vit"));
+  BuildOptions options;
+  options.inputs = {input_of("vit")};
+  options.training = true;
+  Reader reader;
+  const BuiltModel built = build_model(network.model, options, reader);
+  reader.throw_if_failed();
+  std::vector<std::string> places;
+  for (const Op& op : built.graph.ops) {
+    const auto* dropout = op.get_if<Dropout>();
+    if (dropout == nullptr) continue;
+    places.push_back(op.name);
+    CHECK(dropout->rate == 0.25f);
+  }
+  // After the embeddings, after attention and after the dense network of a block, but not inside the network.
+  CHECK(places == std::vector<std::string>{"drop", "encoder/0/attention/drop", "encoder/0/mlp/drop"});
 }
 
 TEST_CASE("config.json of earlier versions of transformers are read alike") {

@@ -3,6 +3,7 @@
 #include "parallel/strategies/pipeline/stages.h"
 
 #include <algorithm>
+#include <map>
 #include <random>
 
 #include "core/base/format.h"
@@ -197,6 +198,45 @@ layers:
       CHECK(parameter.stages == (shared ? std::vector<int>{0, 1, 2} : std::vector<int>{}));
     }
   }
+}
+
+TEST_CASE("a block with ops before and after its layers is not cut between them") {
+  TestJob job(R"(
+layers:
+  - transformer_encoder: {name: one, num_heads: 2, intermediate_dim: 8}
+  - transformer_encoder: {name: two, num_heads: 2, intermediate_dim: 8}
+  - global_average_pooling1d: {name: mean}
+  - dense: {name: last, units: 3}
+)");
+  job.spec.inputs[0].sample = {6, 8};
+  const Graph graph = graph_of(job);
+  const auto assigned = [&](const std::string& strategy, Reader& reader) {
+    const StrategyOptions options = options_of(strategy, reader);
+    return assign_stages(graph, options, options.stages(), byte_costs_of_processor, reader);
+  };
+  for (int count = 2; count <= 8; ++count) {
+    CAPTURE(count);
+    Reader reader;
+    const Stages stages = assigned(format("pipeline: {}", count), reader);
+    reader.throw_if_failed();
+    std::map<TensorId, int> maker;
+    for (const Op& op : graph.ops) {
+      for (const TensorId id : op.inputs) CHECK((!maker.contains(id) || maker.at(id) <= stages.at(op.name)));
+      for (const TensorId id : op.outputs) maker[id] = stages.at(op.name);
+    }
+    CHECK(stages.at("last") == count - 1);
+  }
+  const auto error = [&](const std::string& strategy) {
+    Reader reader;
+    assigned(strategy, reader);
+    REQUIRE(reader.diagnostics().size() == 1);
+    return to_string(reader.diagnostics()[0]);
+  };
+  CHECK(error("pipeline: 9").find("cannot be cut inside a transformer's block") != std::string::npos);
+  CHECK(error("pipeline: 9").find("use at most 8 stages") != std::string::npos);
+  CHECK(error("place: {0: ['one/self*'], 1: [one, two, mean, last]}")
+            .find("layer 'one/self_attention_layer_norm' is in stage 0 and 'one/feedforward_intermediate_dense' in "
+                  "stage 1, but the block around them cannot be cut there") != std::string::npos);
 }
 
 TEST_CASE("a stage holds its own layers, and exchanges only the tensors that other stages read") {

@@ -12,8 +12,9 @@ __global__ void attention(AttentionCall call, const T* q, const T* k, const T* v
   __shared__ float probabilities[Sizes::rows * (Sizes::rows + 1)];
   const AttentionAttributes& a = call.heads.a;
   const AttentionSizes& sizes = call.heads.sizes;
-  const std::int64_t sample = blockIdx.z, head = blockIdx.y, key_head = head / sizes.group();
-  const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * Sizes::rows;
+  const AttentionBlock block(divide_up(sizes.queries, Sizes::rows), sizes.heads);
+  const std::int64_t sample = block.sample, head = block.head, key_head = head / sizes.group();
+  const std::int64_t first = block.tile * Sizes::rows;
   const Visibility visibility = call.visibility(sample);
   fetch<Sizes>(q, call.heads.query(sample, head), first, sizes.queries, a.head_size, queries);
   float sums[Sizes::per_thread][Sizes::columns] = {}, largest[Sizes::per_thread], denominator[Sizes::per_thread] = {};
@@ -81,8 +82,8 @@ Lowering lower_attention(const LowerContext& context) {
       using Sizes = decltype(tile);
       return own_kernel(context, [heads](const Buffers& p) {
         const bool packed = heads.a.packed != 0;
-        const dim3 blocks(static_cast<unsigned>((heads.sizes.queries + Sizes::rows - 1) / Sizes::rows),
-                          static_cast<unsigned>(heads.sizes.heads), static_cast<unsigned>(heads.sizes.samples));
+        const AttentionSizes& of = heads.sizes;
+        const dim3 blocks = attention_blocks(divide_up(of.queries, Sizes::rows), of.heads, of.samples);
         launch(attention<Sizes, T>, blocks, team * team, p.stream, AttentionCall(heads, p, 0), p.in<T>(0),
                p.in<T>(packed ? 0 : 1), p.in<T>(packed ? 0 : 2), p.out<T>(0), p.out<float>(1));
       });

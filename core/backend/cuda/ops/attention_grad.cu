@@ -29,7 +29,8 @@ __device__ HeadRows waiting_rows(const AttentionHeads& heads, std::int64_t sampl
 template <class T>
 __global__ void project(AttentionCall call, GradientTensors<T> tensors) {
   const AttentionSizes& sizes = call.heads.sizes;
-  const std::int64_t sample = blockIdx.z, head = blockIdx.y, t = blockIdx.x * team + thread_y();
+  const AttentionBlock block(divide_up(sizes.queries, team), sizes.heads);
+  const std::int64_t sample = block.sample, head = block.head, t = block.tile * team + thread_y();
   const HeadRows rows = call.heads.result(sample, head);
   float sum = 0;
   for (int i = thread_x(); t < sizes.queries && i < call.heads.a.value_size; i += team) {
@@ -86,8 +87,8 @@ __global__ void key_gradients(AttentionCall call, GradientTensors<T> tensors) {
   __shared__ ScoreTiles<Sizes> tiles;
   const AttentionAttributes& a = call.heads.a;
   const AttentionSizes& sizes = call.heads.sizes;
-  const std::int64_t sample = blockIdx.z, key_head = blockIdx.y;
-  const std::int64_t key = static_cast<std::int64_t>(blockIdx.x) * Sizes::rows;
+  const AttentionBlock block(divide_up(sizes.keys, Sizes::rows), sizes.key_heads);
+  const std::int64_t sample = block.sample, key_head = block.head, key = block.tile * Sizes::rows;
   const Visibility visibility = call.visibility(sample);
   const HeadRows key_rows = call.heads.key(sample, key_head), value_rows = call.heads.value(sample, key_head);
   fetch<Sizes>(tensors.k, key_rows, key, sizes.keys, a.head_size, keys);
@@ -121,8 +122,9 @@ __global__ void query_gradients(AttentionCall call, GradientTensors<T> tensors) 
   __shared__ ScoreTiles<Sizes> tiles;
   const AttentionAttributes& a = call.heads.a;
   const AttentionSizes& sizes = call.heads.sizes;
-  const std::int64_t sample = blockIdx.z, head = blockIdx.y, key_head = head / sizes.group();
-  const std::int64_t t = static_cast<std::int64_t>(blockIdx.x) * Sizes::rows;
+  const AttentionBlock block(divide_up(sizes.queries, Sizes::rows), sizes.heads);
+  const std::int64_t sample = block.sample, head = block.head, key_head = head / sizes.group();
+  const std::int64_t t = block.tile * Sizes::rows;
   const Visibility visibility = call.visibility(sample);
   const HeadRows rows = call.heads.query(sample, head);
   fetch<Sizes>(tensors.q, rows, t, sizes.queries, a.head_size, queries);
@@ -183,8 +185,7 @@ Lowering lower_attention_grad(const LowerContext& context) {
                                          p.out<T>(v)};
         const AttentionCall call(heads, p, first_operand);
         const auto blocks = [&](std::int64_t positions, std::int64_t tile_rows, std::int64_t head_count) {
-          return dim3(static_cast<unsigned>((positions + tile_rows - 1) / tile_rows), static_cast<unsigned>(head_count),
-                      static_cast<unsigned>(heads.sizes.samples));
+          return attention_blocks(divide_up(positions, tile_rows), head_count, heads.sizes.samples);
         };
         const AttentionSizes& of = heads.sizes;
         launch(project<T>, blocks(of.queries, team, of.heads), team * team, p.stream, call, tensors);

@@ -4,6 +4,8 @@
 
 #include "core/backend/cuda/device/grid.h"
 #include "core/backend/cuda/kernels.h"
+#include "core/base/checked.h"
+#include "core/base/error.h"
 #include "core/base/random.h"
 #include "core/graph/ops/attention_heads.h"
 
@@ -63,6 +65,22 @@ struct AttentionCall {
     return uniform01(drawn[element % philox_words]) >= heads.a.dropout.rate ? 1.0f / (1.0f - heads.a.dropout.rate)
                                                                             : 0.0f;
   }
+};
+
+// The grid of a kernel whose blocks are (tiles, heads, samples). It has one dimension, since CUDA limits the others to
+// 65,535 blocks.
+inline dim3 attention_blocks(std::int64_t tiles, std::int64_t heads, std::int64_t samples) {
+  const std::int64_t blocks = checked_multiply(checked_multiply(tiles, heads), samples);
+  require(blocks < std::int64_t{1} << 31, "an attention op has 2^31 or more tiles");
+  return dim3(static_cast<unsigned>(blocks));
+}
+
+// The place of the current block in that grid.
+struct AttentionBlock {
+  std::int64_t tile, head, sample;
+
+  __device__ AttentionBlock(std::int64_t tiles, std::int64_t heads)
+      : tile(blockIdx.x % tiles), head(blockIdx.x / tiles % heads), sample(blockIdx.x / tiles / heads) {}
 };
 
 __device__ inline int thread_x() { return static_cast<int>(threadIdx.x) % team; }

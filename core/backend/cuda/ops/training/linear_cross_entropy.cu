@@ -58,7 +58,19 @@ struct HeadShape {
   std::int64_t rows, in, classes;
   DType dtype;
   bool transposed, bias;
+  bool fuses_bias = false;  // the products add the bias, which then has the dtype of x
 };
+
+// The product of a chunk of rows. The bias is added before the logits are rounded to the dtype, if cuBLASLt can do so.
+ProductShape logits_product(const HeadShape& shape, std::int64_t rows) {
+  return {.rows = rows,
+          .columns = shape.classes,
+          .inner = shape.in,
+          .transpose_b = shape.transposed,
+          .operand = shape.dtype,
+          .result = shape.dtype,
+          .epilogue = shape.fuses_bias ? Epilogue::bias : Epilogue::none};
+}
 
 // The kernels of a chunk of `rows` rows.
 struct ChunkKernels {
@@ -68,9 +80,7 @@ struct ChunkKernels {
   std::optional<ColumnSums> dbias;
 
   ChunkKernels(const LowerContext& context, const HeadShape& s, std::int64_t r, bool training, bool sum)
-      : rows(r),
-        logits(context.device, {r, s.classes, s.in, false, s.transposed, s.dtype, s.dtype}, context.choices,
-               context.label()) {
+      : rows(r), logits(context.device, logits_product(s, r), context.choices, context.label()) {
     if (!training) return;
     dx.emplace(context.device, ProductShape{r, s.in, s.classes, false, !s.transposed, s.dtype, s.dtype},
                context.choices, context.label());
@@ -111,11 +121,23 @@ std::vector<ChunkKernels> chunks_of(const LowerContext& context, const HeadShape
   return chunks;
 }
 
+// Whether cuBLASLt can add the bias in the products of all chunks.
+bool can_fuse_bias(const LowerContext& context, HeadShape shape) {
+  if (!shape.bias) return false;
+  shape.fuses_bias = true;
+  const std::int64_t each = chunk_rows(shape.rows, shape.classes, shape.dtype), rest = shape.rows % each;
+  const auto is_offered_for = [&](std::int64_t rows) {
+    return rows == 0 || is_offered(context.device, logits_product(shape, rows));
+  };
+  return is_offered_for(std::min(each, shape.rows)) && is_offered_for(rest);
+}
+
 template <class T>
 Lowering lower_head(const LowerContext& context, const LinearCrossEntropy& def) {
   const Shape &x = context.input(0).shape, &kernel = context.input(1).shape;
-  const HeadShape shape{x.rows(),       x.back(),    kernel[def.transposed ? 0 : 1], context.input(0).dtype,
-                        def.transposed, def.has_bias};
+  HeadShape shape{x.rows(),       x.back(),    kernel[def.transposed ? 0 : 1], context.input(0).dtype,
+                  def.transposed, def.has_bias};
+  shape.fuses_bias = can_fuse_bias(context, shape);
   const std::int64_t rows_each = def.training ? shape.rows / context.input(def.weights()).shape.count() : 1;
   std::vector<ChunkKernels> chunks = chunks_of(context, shape, def);
   std::int64_t scratch = 0;
@@ -128,8 +150,10 @@ Lowering lower_head(const LowerContext& context, const LinearCrossEntropy& def) 
     std::int64_t first = 0;
     for (const ChunkKernels& chunk : chunks) {
       const std::int64_t offset = first * shape.in * size_of(shape.dtype);
-      chunk.logits.run(p.stream, p.in<std::byte>(0) + offset, p.in<void>(1), logits, nullptr, p.workspace<void>());
-      if (shape.bias) bias_activate({}, shape.dtype, logits, p.in<float>(2), chunk.rows, shape.classes, p.stream);
+      chunk.logits.run(p.stream, p.in<std::byte>(0) + offset, p.in<void>(1), logits,
+                       shape.fuses_bias ? p.in<void>(2) : nullptr, p.workspace<void>());
+      if (shape.bias && !shape.fuses_bias)
+        bias_activate({}, shape.dtype, logits, p.in<float>(2), chunk.rows, shape.classes, p.stream);
       const RowGrid grid(chunk.rows, shape.classes);
       const LogitRows<T> rows{logits,
                               first,
@@ -144,6 +168,7 @@ Lowering lower_head(const LowerContext& context, const LinearCrossEntropy& def) 
   };
   Lowering lowering = own_kernel(context, run, workspace);
   lowering.inputs[1] = {shape.dtype, "", kernel.count() * size_of(shape.dtype)};
+  if (shape.fuses_bias) lowering.inputs[2] = {shape.dtype, "", shape.classes * size_of(shape.dtype)};
   lowering.implementation = implementation;
   return lowering;
 }
