@@ -72,10 +72,12 @@ void check_strategy_of_players(const ProgramSpec& spec, const Strategy& strategy
   const StrategyOptions& options = strategy.options;
   if (strategy.mesh.pipeline > 1 || strategy.mesh.tensor > 1) {
     refuse("players share a network that each rank holds as a whole; use data parallelism alone (strategy.data)");
+  } else if (sizes.shards.any()) {
+    refuse("leave out strategy.reproducible, which divides a batch into logical shards");
+  } else if (sizes.gradient_accumulation > 1) {
+    refuse("players compute the whole batch at once; use gradient_accumulation 1");
   }
-  if (sizes.gradient_accumulation > 1) refuse("players compute the whole batch at once; use gradient_accumulation 1");
   if (options.shard != Shard::none && strategy.mesh.data > 1) refuse("use `strategy.shard: none`");
-  if (sizes.shards.any()) refuse("leave out strategy.reproducible");
   if (options.sync_every.value > 1) refuse("use `strategy.sync_every: 1`");
   if (options.recompute == Recompute::automatic) refuse("use `strategy.recompute: blocks` or `none`");
   for (const std::int64_t samples : {sizes.training, sizes.training_last, sizes.training_resumed_last}) {
