@@ -27,10 +27,12 @@ class Lowerer {
 
   PlacedProgram run() {
     kernels_.prepare(program_);
-    std::set<int> done;
-    for (const ScheduleItem& item : program_.schedule) {
-      const bool copies = item.segment == lowered_.copies_segment;
-      if (!copies && done.insert(item.segment).second) lower_segment(item.segment);
+    std::set<int> done{lowered_.copies_segment};
+    for (const bool updates : {false, true}) {  // an update writes copies, which later ops of other segments may need
+      for (const ScheduleItem& item : program_.schedule) {
+        const bool is_update = program_.segment(item.segment).phase == Phase::update;
+        if (is_update == updates && done.insert(item.segment).second) lower_segment(item.segment);
+      }
     }
     program_.segments.clear();
     lowered_.program = std::move(program_);
@@ -101,11 +103,15 @@ class Lowerer {
     // An update of a shard of the parameters does not write copies of whole parameters.
     if (optimizer == nullptr || program_.flat.shares(Quantity::states)) return;
     const auto def = std::make_shared<OptimizerUpdate>(*optimizer);
+    const auto bucket = std::ranges::find(program_.flat.buckets, op.outputs[0], &FlatBucket::parameter);
+    require(bucket != program_.flat.buckets.end(), "an update changes no bucket");
     for (ComputeCopy& copy : lowered_.copies) {
       for (const FlatEntry& entry : program_.flat.parameters) {
         if (entry.parameter != copy.parameter || entry.gradient == no_tensor) continue;
+        const std::int64_t offset = entry.offset - bucket->offset;
+        if (offset < 0 || offset >= bucket->count) continue;  // another player trains it
         copy.updated = true;
-        def->copies.push_back({entry.offset, program_.tensor(copy.tensor).type.shape, layout(copy.tensor)});
+        def->copies.push_back({offset, program_.tensor(copy.tensor).type.shape, layout(copy.tensor)});
         op.outputs.push_back(copy.tensor);
       }
     }

@@ -71,6 +71,7 @@ class Timeline {
   // Segments in the order in which a micro-batch first runs them, with all variants of the backward segment together;
   // then the segments of the smaller micro-batch, which a pipeline may run between the others but in another slot; then
   // the update, and the copies segment, which may run on its own.
+  // With players, segments run in the order of the schedule.
   static std::vector<int> order(const PlacedProgram& placed) {
     const auto is_backward = [&](int s) { return placed.segment(s).phase == Phase::backward; };
     std::vector<int> order;
@@ -79,6 +80,7 @@ class Timeline {
     };
     const auto is_update = [&](int s) { return placed.segment(s).phase == Phase::update; };
     for (const bool rest : {false, true}) {
+      if (!placed.program.step.players.empty()) break;
       const auto add_all = [&](auto counts) {
         for (const ScheduleItem& item : placed.program.schedule) {
           if (placed.program.is_rest(item) == rest && counts(item.segment)) add(item.segment);

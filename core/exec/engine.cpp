@@ -3,6 +3,7 @@
 #include "core/exec/engine.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "core/base/format.h"
@@ -178,6 +179,10 @@ void Engine::start(int program, const Batch& batch, const StepInput& input) {
   write_scalar(buffers, program, step.updates, input.step - input.left_out);
   write_scalar(buffers, program, step.stop_request, input.abandons ? abandon_request : input.stop ? 1.0f : 0.0f);
   write_scalar(buffers, program, step.loss_scale, static_cast<float>(input.loss_scale));
+  for (const PlayerUpdate& update : step.players) {
+    write_scalar(buffers, program, update.learning_rate, static_cast<float>(input.learning_rate * update.rate));
+    write_scalar(buffers, program, update.updates, (input.step - input.left_out) * update.steps + update.number);
+  }
   stage_batch(buffers, batch);
   queue(number);
   ++started_;
@@ -213,6 +218,14 @@ void Engine::read_result(const StepBuffers& buffers, StepResult& result) {
   result.not_finite = read_sum(buffers, step.agree, agree_not_finite) != 0;
   result.stop = read_sum(buffers, step.agree, agree_stop) != 0;
   result.abandoned = read_sum(buffers, step.agree, agree_stop) >= abandon_request;
+  if (step.players.empty()) return;
+  double squares = 0;  // of the gradients of each player's last update
+  for (const PlayerUpdate& update : step.players) {
+    result.not_finite = result.not_finite || read_sum(buffers, update.agree, agree_not_finite) != 0;
+    const double norm = read_sum(buffers, update.gradient_norm);
+    if (update.number + 1 == update.steps) squares += norm * norm;
+  }
+  result.gradient_norm = std::sqrt(squares);
 }
 
 void Engine::read_phase_seconds(int buffer) {

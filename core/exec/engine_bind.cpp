@@ -108,8 +108,12 @@ void Engine::bind(int program) {
   const ScheduleItem copies{placed.copies_segment, 0, 0};
   units_of(0, copies.segment);
   if (bound->trains && !backend_.updates_copies()) add(copies);
+  bool updated = false;  // whether a player has changed parameters since the copies were written
   for (const ScheduleItem& item : placed.program.schedule) {
     if (item.waits) bound->work->wait_for_all();
+    const Phase phase = placed.segment(item.segment).phase;
+    if (updated && phase == Phase::forward && !backend_.updates_copies()) add(copies);
+    updated = phase == Phase::update;
     bind_batch(program, item, *bound);
     add(item);
   }
@@ -128,6 +132,7 @@ std::vector<CopyRange> Engine::results_of(int program, const StepBuffers& buffer
   std::vector<TensorId> read{step.count, step.gradient_norm, step.agree};
   read.insert(read.end(), step.losses.begin(), step.losses.end());
   read.insert(read.end(), step.metrics.begin(), step.metrics.end());
+  for (const PlayerUpdate& update : step.players) read.insert(read.end(), {update.agree, update.gradient_norm});
   std::vector<std::pair<std::int64_t, std::int64_t>> ranges;  // first byte and end of each range in the results' memory
   const std::int64_t tail = plan_.sums;
   const std::int64_t scalars = plan_.of(Region::scalars);

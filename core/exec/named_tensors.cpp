@@ -2,6 +2,7 @@
 #include "core/exec/named_tensors.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 namespace trainctl {
@@ -22,13 +23,22 @@ void sort_by_name(std::vector<NamedTensor>& tensors) {
   std::sort(tensors.begin(), tensors.end(), [](const NamedTensor& a, const NamedTensor& b) { return a.name < b.name; });
 }
 
+// Returns the prefix of the name of a parameter's tensor.
+using PrefixOf = std::function<std::string(const FlatEntry&)>;
+
+PrefixOf always(const std::string& prefix) {
+  return [prefix](const FlatEntry&) { return prefix; };
+}
+
 // Appends the range that the rank holds of each trainable parameter, named by the prefix and the parameter's name.
 // `memory` is the region of the quantity: all parameters, or the rank's shards of the buckets one after the other.
-void add_trainable(const Program& program, const std::string& prefix, Quantity quantity, float* memory,
+void add_trainable(const Program& program, const PrefixOf& prefix_of, Quantity quantity, float* memory,
                    std::vector<NamedTensor>& tensors) {
   const ParameterLayout& flat = program.flat;
   const auto add = [&](const FlatEntry& entry, const TensorExtent& extent, std::int64_t offset) {
     const Tensor& tensor = program.tensor(entry.parameter);
+    const std::string prefix = prefix_of(entry);
+    if (prefix == "/") return;  // the parameter's optimizer does not have this state
     tensors.push_back(named(prefix + tensor.name, tensor, extent, memory + offset));
   };
   if (!flat.shares(quantity)) {
@@ -60,7 +70,7 @@ void add_factors(const Program& program, const std::string& prefix, float* memor
 std::vector<NamedTensor> name_weights(const Program& program, float* trainable, float* frozen, float* statistics) {
   std::vector<NamedTensor> tensors;
   const ParameterLayout& flat = program.flat;
-  add_trainable(program, "", Quantity::parameters, trainable, tensors);
+  add_trainable(program, always(""), Quantity::parameters, trainable, tensors);
   for (const FlatEntry& entry : flat.parameters) {
     if (entry.offset < flat.trainable_count) continue;
     const Tensor& tensor = program.tensor(entry.parameter);
@@ -77,22 +87,22 @@ std::vector<NamedTensor> name_weights(const Program& program, float* trainable, 
 std::vector<NamedTensor> name_state(const Program& program, float* states, float* latest) {
   std::vector<NamedTensor> tensors;
   for (std::size_t k = 0; states != nullptr && k < program.flat.states.size(); ++k) {
-    const std::string prefix = program.flat.states[k] + "/";
     if (program.flat.factored) {
-      add_factors(program, prefix, states, tensors);
+      add_factors(program, program.flat.states[k] + "/", states, tensors);
     } else {
+      const auto prefix = [&flat = program.flat, k](const FlatEntry& of) { return flat.state_name(of, k) + "/"; };
       add_trainable(program, prefix, Quantity::states, states, tensors);
     }
     states += program.flat.local_count(Quantity::states);
   }
-  if (latest != nullptr) add_trainable(program, "latest/", Quantity::parameters, latest, tensors);
+  if (latest != nullptr) add_trainable(program, always("latest/"), Quantity::parameters, latest, tensors);
   sort_by_name(tensors);
   return tensors;
 }
 
 std::vector<NamedTensor> name_gradients(const Program& program, float* gradients) {
   std::vector<NamedTensor> tensors;
-  add_trainable(program, "", Quantity::states, gradients, tensors);
+  add_trainable(program, always(""), Quantity::states, gradients, tensors);
   sort_by_name(tensors);
   return tensors;
 }

@@ -18,6 +18,8 @@
 #include "core/program/finish.h"
 #include "core/program/output_head.h"
 #include "core/program/placements.h"
+#include "core/program/player_network.h"
+#include "core/program/players.h"
 
 namespace trainctl {
 namespace {
@@ -116,11 +118,13 @@ Program with_rest(Program program, const Program& rest) {
   return program;
 }
 
-// Builds the network of this rank: the strategies cut its graph, and then its ops are fused.
+// Builds the network of this rank: the strategies cut its graph, and then its ops are fused. In training, the spec has
+// at most one player.
 Network cut_network(const ProgramSpec& spec, std::int64_t micro_batch, bool training, const Parallelism& parallelism,
                     Reader& reader) {
   Network network = build_network(spec, micro_batch, training, reader, parallelism.shares);
   if (!reader.ok()) return network;
+  if (training && !spec.players.empty()) network = network_of(spec.players.front(), std::move(network));
   if (parallelism.cut) {
     network.graph = parallelism.cut(std::move(network.graph));
     gather_outputs(network.graph, network.outputs, parallelism.rank, spec.predicts());
@@ -164,6 +168,29 @@ Program placed(Program program, const Parallelism& parallelism) {
   return program;
 }
 
+// Builds the training step of a run with players, in which the samples are one micro-batch.
+Program program_of_players(const ProgramSpec& spec, std::int64_t samples, Reader& reader,
+                           const Parallelism& parallelism) {
+  Network whole = build_network(spec, samples, true, reader, parallelism.shares);
+  if (reader.ok()) check_players(spec, whole, reader);
+  if (!reader.ok()) return {};
+  std::vector<PlayerPass> passes;
+  for (const ProgramSpec::Player& player : spec.players) {
+    for (int number = 0; number < player.steps; ++number) {
+      const ProgramSpec own = spec_of(spec, player, passes.size());
+      Network network = cut_network(own, samples, true, parallelism, reader);
+      if (!reader.ok()) return {};
+      ProgramBuilder builder(own, std::move(network), parallelism.rank);
+      PlayerPass& pass = passes.emplace_back(PlayerPass{&player, number, losses_of(player, whole.outputs), {}, {}});
+      pass.program = builder.training(samples, 1, 0, true);
+      require_gradients(pass, whole);
+      pass.statistics = builder.statistics();
+      pass.program = distributed(std::move(pass.program), parallelism);
+    }
+  }
+  return placed(join_passes(std::move(passes), spec, whole, parallelism.rank), parallelism);
+}
+
 }  // namespace
 
 MicroBatches cut_micro_batches(std::int64_t samples, std::int64_t largest) {
@@ -188,6 +215,9 @@ MicroBatches cut_equally(std::int64_t samples, std::int64_t largest) {
 
 Program training_program(const ProgramSpec& spec, const MicroBatches& micro_batches, Reader& reader,
                          const Parallelism& parallelism, int max_micro_batches, const ShardedStep& shards) {
+  if (!spec.players.empty()) {
+    return program_of_players(spec, micro_batches.samples * micro_batches.count, reader, parallelism);
+  }
   Network network = cut_network(spec, std::max<std::int64_t>(micro_batches.samples, 1), true, parallelism, reader);
   if (!reader.ok()) return {};
   const bool equal = needs_equal_micro_batches(network.graph, parallelism);

@@ -13,9 +13,9 @@
 #include "core/graph/ops/training/update.h"
 #include "core/graph/passes/fuse.h"
 #include "core/layers/model/names.h"
-#include "core/metrics/means.h"
 #include "core/optim/optimizer.h"
 #include "core/program/fused_loss.h"
+#include "core/program/player_network.h"
 
 namespace trainctl {
 
@@ -30,7 +30,7 @@ ProgramBuilder::ProgramBuilder(const ProgramSpec& spec, Network network, const M
   program_.batch.samples = graph_.samples;
   for (const ResolvedOutput& output : network.outputs) masks_ = masks_ || output.masks();
   if (!spec.predicts()) {
-    program_.results = metric_results(network.outputs);
+    program_.results = results_of(spec.players, network.outputs);
     add_tensors();
   }
   add_heads(std::move(network.outputs), rank);
@@ -100,10 +100,9 @@ void ProgramBuilder::add_host_values() {
   step.learning_rate = add("learning_rate", {}, DType::float32, Role::scalar);
   step.stop_request = add("stop_request", {}, DType::float32, Role::scalar);
   step.gradient_norm = add("gradient_norm", {}, DType::float32, Role::scalar);
-  step.updates = step.step;
-  if (spec_.compute != DType::float16) return;
-  step.loss_scale = add("loss_scale", {}, DType::float32, Role::scalar);
-  step.updates = add("updates", {}, DType::int64, Role::scalar);
+  const bool scales = spec_.compute == DType::float16;
+  if (scales) step.loss_scale = add("loss_scale", {}, DType::float32, Role::scalar);
+  step.updates = scales || !spec_.players.empty() ? add("updates", {}, DType::int64, Role::scalar) : step.step;
 }
 
 // Returns one op that sums the batch's statistics of all layers; it has no outputs if no running statistic is updated.

@@ -23,7 +23,8 @@ Op reduce(MeshAxis axis, TensorId tensor, std::string name) {
 // bucket, the sums become a bucket of their own, and its reduction is appended to `reductions`. `sums` does not contain
 // sums that the strategy reduces.
 void reduce_sums(Program& program, const std::vector<TensorId>& sums, std::vector<Op>& reductions) {
-  const auto in_update = [](const Op& op) {
+  const auto in_update = [&](const Op& op) {
+    if (program.flat.by_player) return false;  // the sums of a player do not follow its gradients
     const auto* all_reduce = op.get_if<AllReduce>();
     return all_reduce != nullptr && all_reduce->axis == MeshAxis::data;
   };
@@ -72,6 +73,9 @@ void size_buckets(Program& program) {
     buckets.push_back(static_cast<TensorId>(id));
     starts.insert(program.flat.gradient_offset(tensor.members.front()));
   }
+  for (const FlatBucket& bucket : program.flat.buckets) {
+    if (program.flat.by_player) starts.insert(bucket.offset + bucket.count);
+  }
   for (TensorId id : buckets) {
     Tensor& bucket = program.tensors[index(id)];
     const std::int64_t last = program.flat.gradient_offset(bucket.members.back());
@@ -80,6 +84,18 @@ void size_buckets(Program& program) {
         next != starts.end() ? *next : last + program.tensor(bucket.members.back()).type.shape.count();
     bucket.type = {{end - program.flat.gradient_offset(bucket.members.front())}, DType::float32};
   }
+}
+
+// Adds the tensors of a player's bucket.
+void add_regions_of_player(Program& program) {
+  FlatBucket& own = *program.flat.own_bucket();
+  const auto add = [&](const std::string& name, Role role) {
+    return program.add(own.player + "/" + name, {own.count}, DType::float32, role);
+  };
+  own.gradient = add("gradients", Role::gradient);
+  own.parameter = add("parameters", Role::parameter);
+  for (const std::string& state : own.state_names) own.states.push_back(add(state, Role::state));
+  if (program.flat.averages) own.average = add("averages", Role::state);
 }
 
 // Adds the tensors of the flat regions. Without shards, the only bucket consists of the same tensors.
@@ -91,6 +107,7 @@ void add_regions(Program& program) {
   const std::int64_t parameters = flat.local_count(Quantity::parameters);
   const std::int64_t gradients = flat.local_count(Quantity::gradients);
   step.parameters = program.add("parameters", {parameters + frozen}, DType::float32, Role::parameter);
+  if (flat.by_player) return add_regions_of_player(program);
   step.gradients = program.add("gradients", {gradients + sums}, DType::float32, Role::gradient);
   for (const std::string& state : flat.states) {
     step.states.push_back(program.add(state, {flat.local_count(Quantity::states)}, DType::float32, Role::state));

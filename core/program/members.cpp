@@ -27,8 +27,19 @@ Members::Members(const Program& program) : program_(program) {
     for (const FlatEntry& entry : program.flat.parameters) list.push_back(entry.parameter);
   });
 
-  if (!program.flat.shares(Quantity::states)) return;
   auto entry = program.flat.parameters.begin();
+  if (program.flat.by_player) {
+    for (const FlatBucket& bucket : program.flat.buckets) {
+      if (bucket.parameter == no_tensor) continue;
+      of_players_.insert({bucket.gradient, bucket.parameter});
+      for (const FlatEntry& of : std::span(entry, entry + bucket.entries)) {
+        members_[index(bucket.gradient)].push_back(of.gradient);
+        members_[index(bucket.parameter)].push_back(of.parameter);
+      }
+      entry += bucket.entries;
+    }
+  }
+  if (!program.flat.shares(Quantity::states)) return;
   for (const FlatBucket& bucket : program.flat.buckets) {
     const std::span entries(entry, entry + bucket.entries);
     const auto add_parameters = [&](TensorId shard) {

@@ -2,6 +2,7 @@
 // layout, such as a rank's shard of the bucket.
 #pragma once
 
+#include <set>
 #include <vector>
 
 #include "core/program/program.h"
@@ -17,9 +18,11 @@ class Members {
 
   // Empty if the tensor has no members.
   const std::vector<TensorId>& of(TensorId id) const { return members_[index(id)]; }
-  // Whether the tensor has members and is none of the program's flat regions.
+  // Whether the tensor has members and is none of the program's flat regions, or a player's part of them.
   bool is_bucket(TensorId id) const { return !is_region(id) && !of(id).empty(); }
-  bool is_region(TensorId id) const { return id == program_.step.gradients || id == program_.step.parameters; }
+  bool is_region(TensorId id) const {
+    return id == program_.step.gradients || id == program_.step.parameters || of_players_.contains(id);
+  }
 
   // Returns a tensor of the program, or a member that was made for another tensor; ids are below count().
   const Tensor& tensor(TensorId id) const;
@@ -33,6 +36,7 @@ class Members {
 
   const Program& program_;
   std::vector<std::vector<TensorId>> members_;  // the members of each tensor
+  std::set<TensorId> of_players_;  // the regions of a player's gradients and parameters
   std::vector<Tensor> made_;  // members that were made; their ids follow the ids of the program's tensors
 };
 

@@ -98,6 +98,29 @@ std::int64_t ParameterLayout::kept_of(const FlatEntry& entry) const {
   return of_states + (averages ? entry.count : 0);
 }
 
+const FlatBucket* ParameterLayout::own_bucket() const {
+  if (!by_player) return nullptr;
+  auto entry = parameters.begin();
+  for (const FlatBucket& bucket : buckets) {
+    if (bucket.entries > 0 && entry->gradient != no_tensor) return &bucket;
+    entry += bucket.entries;
+  }
+  return nullptr;
+}
+
+FlatBucket* ParameterLayout::own_bucket() {
+  return const_cast<FlatBucket*>(std::as_const(*this).own_bucket());
+}
+
+std::string ParameterLayout::state_name(const FlatEntry& entry, std::size_t state) const {
+  if (!by_player) return states[state];
+  const auto holds = [&](const FlatBucket& bucket) {
+    return entry.offset >= bucket.offset && entry.offset < bucket.offset + bucket.count;
+  };
+  const auto bucket = std::ranges::find_if(buckets, holds);
+  return bucket != buckets.end() && state < bucket->state_names.size() ? bucket->state_names[state] : "";
+}
+
 std::int64_t ParameterLayout::gradient_offset(TensorId tensor) const {
   for (const TensorInSlot& in_slot : in_slots) {
     if (in_slot.tensor == tensor) return gradient_offset(in_slot.like) + in_slot.offset;

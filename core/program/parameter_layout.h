@@ -48,8 +48,8 @@ struct TensorInSlot {
 };
 
 // Neighbouring parameters in the layout that are updated together. Replicas that share the update divide each bucket
-// into equal shards, one for each replica; otherwise one bucket holds all parameters that train, and the shard is the
-// bucket. The tensors are no_tensor in programs that do not train.
+// into equal shards, one for each replica; otherwise one bucket holds all parameters that train, or those of a player,
+// and the shard is the bucket. The tensors are no_tensor in programs that do not train.
 struct FlatBucket {
   int entries = 0;          // number of parameters, which follow the parameters of the previous bucket in the layout
   std::int64_t offset = 0;  // offset in the layout, in elements
@@ -59,6 +59,8 @@ struct FlatBucket {
   std::vector<TensorId> states;    // this rank's shards of the optimizer's states
   TensorId average = no_tensor;    // this rank's shard of the moving averages, if the rank holds only its shard
   std::vector<Op> after_update;    // the ops that follow the update of the shard, for example to gather the bucket
+  std::string player = {};         // the player that trains the parameters (core/program/players); else ""
+  std::vector<std::string> state_names = {};  // names of the states of the player's optimizer
 };
 
 // The quantities with the layout of the trainable parameters. Replicas that share a quantity also share the quantities
@@ -83,13 +85,14 @@ class ParameterLayout {
   std::int64_t parameter_count = 0;   // elements of all parameters, gaps included
   std::int64_t trainable_count = 0;   // elements of the trainable parameters, gaps included
   std::vector<FlatBucket> buckets;    // buckets of all trainable parameters
+  bool by_player = false;             // whether each bucket has the parameters of a player
   // Parameters and shards begin at multiples of this number of elements.
   std::int64_t alignment = flat_alignment;
   std::vector<FlatTensor> statistics;
   std::int64_t statistic_count = 0;
   std::vector<FlatTensor> reduced;  // sums after the gradients: offsets count from the start of all gradients
   std::int64_t gradient_count = 0;  // elements of all gradients and sums
-  std::vector<std::string> states;  // names of optimizer states: "momentum", or "m", "v"
+  std::vector<std::string> states;  // names of optimizer states: "momentum", or "m", "v"; of players: the longest list
   bool factored = false;            // whether states hold factors of parameters instead of a value for each element
   std::int64_t factor_count = 0;    // elements of a state that holds factors, gaps included
   bool averages = false;            // whether there are moving averages of trainable parameters, which evaluation reads
@@ -132,6 +135,11 @@ class ParameterLayout {
 
   // Number of elements of all optimizer states and moving averages of a trainable parameter.
   std::int64_t kept_of(const FlatEntry& entry) const;
+  // The bucket whose parameters this program trains, in a player's program; null without players.
+  const FlatBucket* own_bucket() const;
+  FlatBucket* own_bucket();
+  // The name of state number `state` of a trainable parameter; "" if the player's optimizer has fewer states.
+  std::string state_name(const FlatEntry& entry, std::size_t state) const;
   // The offset of a gradient or a sum from the start of its slot, in elements; and the number of its slot.
   std::int64_t gradient_offset(TensorId tensor) const;
   int gradient_slot(TensorId tensor) const;

@@ -52,6 +52,14 @@ struct ScheduleItem {
   bool waits = false;
 };
 
+// The scalars of one update of a player (core/program/players.h), which the host writes before a step or reads after it.
+struct PlayerUpdate {
+  TensorId learning_rate = no_tensor, updates = no_tensor, agree = no_tensor, gradient_norm = no_tensor;
+  double rate = 1;  // factor of the run's learning rate
+  int number = 0;   // number of the update among the player's `steps` updates of a step
+  int steps = 1;
+};
+
 // The tensors that the host writes before a step and reads after it; no_tensor if the program has no such tensor.
 struct StepTensors {
   TensorId learning_rate = no_tensor;  // float32
@@ -74,6 +82,9 @@ struct StepTensors {
   TensorId parameters = no_tensor;
   std::vector<TensorId> states;
   TensorId averages = no_tensor;  // only in training programs: moving averages of the trainable parameters
+  // With players: the scalars of each update, in order, instead of the learning rate, `updates`, the gradient norm and
+  // `agree` above, which are those of the first update.
+  std::vector<PlayerUpdate> players;
 };
 
 // The tensors of a micro-batch, in the order of the model's inputs and outputs. They have role input, and are no_tensor

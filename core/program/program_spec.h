@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/layers/model/model.h"
+#include "core/layers/model/reference.h"
 #include "core/metrics/loss_reduction.h"
 #include "core/metrics/targets.h"
 #include "core/spec/keys.h"
@@ -24,6 +25,17 @@ struct ProgramSpec {
     TargetInfo target;  // metadata of this output's targets in the data set
   };
 
+  // A player of a run with several optimizers: it minimizes the sum of some losses by changing some of the parameters.
+  struct Player {
+    std::string name;
+    std::vector<Reference> losses;  // names of added losses and of outputs; "output": the only output
+    std::vector<Reference> trains;  // patterns of the names of layers and blocks whose parameters it changes
+    Choice optimizer;
+    double rate = 1;  // factor of the run's learning rate
+    int steps = 1;    // number of updates in each step of the run
+    SourceLocation location;
+  };
+
   const ModelOptions* model = nullptr;
   std::vector<ModelInput> inputs = {ModelInput{}};  // formats and shapes after the transforms
   std::vector<Output> outputs = {Output{}};
@@ -31,6 +43,7 @@ struct ProgramSpec {
   bool is_masked = false;  // whether weights of positions are a mask: positions of weight 0 do not exist
   LossReduction loss_reduction = LossReduction::sum_over_batch_size;
   Choice optimizer;
+  std::vector<Player> players;  // in the order of their updates; empty: `optimizer` changes all parameters
   std::optional<float> moving_average;  // momentum of the moving average of weights; empty: there is none
   double clip_norm = 0;                 // largest norm of the gradient; 0: not clipped
   DType compute = DType::float32;       // dtype of activations: float32 or bfloat16

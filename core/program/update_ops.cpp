@@ -73,22 +73,27 @@ std::vector<Op> update_ops(Program& program, const UpdateSpec& update, std::vect
     divisor = program.add("divisor", {}, DType::float32, Role::scalar);
     ops.push_back({std::make_shared<Scale>(), {step.count, step.loss_scale}, {divisor}, "divisor", {}});
   }
+  const FlatBucket* const own = program.flat.own_bucket();
+  const TensorId gradients = own != nullptr ? own->gradient : step.gradients;
   std::shared_ptr<const OpDef> norm = std::make_shared<NormOfSquares>();
-  if (squares == no_tensor) norm = std::make_shared<GradientNorm>(program.flat.trainable_count);
+  if (squares == no_tensor) {
+    norm = std::make_shared<GradientNorm>(own != nullptr ? own->count : program.flat.trainable_count);
+  }
   ops.push_back({std::move(norm),
-                 {squares == no_tensor ? step.gradients : squares, divisor},
+                 {squares == no_tensor ? gradients : squares, divisor},
                  {step.gradient_norm},
                  "gradient_norm",
                  {}});
   const ParameterLayout& flat = program.flat;
   for (const FlatBucket& bucket : flat.buckets) {
+    if (own != nullptr && &bucket != own) continue;
     ops.push_back(update_op(program, update, divisor, bucket));
     if (bucket.average != no_tensor) {
       ops.push_back(average_op(program, update, bucket.parameter, flat.shard_count(bucket), bucket.average));
     }
     ops.insert(ops.end(), bucket.after_update.begin(), bucket.after_update.end());
   }
-  if (flat.averages && !flat.shares(Quantity::parameters) && flat.trainable_count > 0) {
+  if (flat.averages && own == nullptr && !flat.shares(Quantity::parameters) && flat.trainable_count > 0) {
     ops.push_back(average_op(program, update, step.parameters, flat.trainable_count, step.averages));
   }
   update_statistics(program, update.statistics, ops);

@@ -62,6 +62,33 @@ void check_whole_batch(const ProgramSpec& spec, const Strategy& strategy, const 
   }
 }
 
+// Reports why players cannot train with a strategy, if they cannot.
+void check_strategy_of_players(const ProgramSpec& spec, const Strategy& strategy, const BatchSizes& sizes,
+                               Reader& reader) {
+  if (spec.players.empty()) return;
+  const auto refuse = [&](const std::string& why) {
+    reader.error(spec.players.front().location, "train.players cannot be used here: " + why);
+  };
+  const StrategyOptions& options = strategy.options;
+  if (strategy.mesh.pipeline > 1 || strategy.mesh.tensor > 1) {
+    refuse("players share a network that each rank holds as a whole; use data parallelism alone (strategy.data)");
+  } else if (sizes.shards.any()) {
+    refuse("leave out strategy.reproducible, which divides a batch into logical shards");
+  } else if (sizes.gradient_accumulation > 1) {
+    refuse("players compute the whole batch at once; use gradient_accumulation 1");
+  }
+  if (options.shard != Shard::none && strategy.mesh.data > 1) refuse("use `strategy.shard: none`");
+  if (options.sync_every.value > 1) refuse("use `strategy.sync_every: 1`");
+  if (options.recompute == Recompute::automatic) refuse("use `strategy.recompute: blocks` or `none`");
+  for (const std::int64_t samples : {sizes.training, sizes.training_last, sizes.training_resumed_last}) {
+    if (samples == 0 || samples >= strategy.mesh.data) continue;
+    refuse(format("a batch of {} samples is divided among {} replicas, and each needs a sample; use fewer ranks, or "
+                  "another batch_size",
+                  samples, strategy.mesh.data));
+    break;
+  }
+}
+
 // The samples of the replicas in a batch that is divided in this way.
 SampleShares shares_of_replicas(std::int64_t batch, BatchDivision division) {
   SampleShares shares{{}, division.rank.along(MeshAxis::data)};
@@ -91,6 +118,7 @@ RunPrograms::RunPrograms(const ProgramSpec& spec, const Strategy& strategy, cons
   rank_ = MeshRank(strategy.mesh, rank);
   Parallelism parallel = parallelism_of_step(strategy, rank_);
   check_whole_batch(spec, strategy, sizes, reader);
+  check_strategy_of_players(spec, strategy, sizes, reader);
   // Returns the micro-batches of a replica's share of a batch. Micro-batches of a full batch have at least one sample.
   // If ranks reduce gradients in every micro-batch, micro-batches have equal sizes: the gradients are in a slot, and
   // micro-batches of two sizes would not share its memory.

@@ -90,7 +90,12 @@ std::vector<std::string> TrainOptions::result_names(const ModelOptions& model) c
   for (const std::string& output : outputs) {
     if (several || !model.add_loss.empty()) names.push_back(several ? output + "_loss" : "output_loss");
   }
-  for (const auto& [name, loss] : model.add_loss) names.push_back(name + "_loss");
+  std::vector<std::string> losses;
+  for (const std::string& output : outputs) losses.push_back(several ? output : "output");
+  for (const auto& [name, loss] : model.add_loss) {
+    names.push_back(name + "_loss");
+    losses.push_back(name);
+  }
   for (const std::string& output : outputs) {
     const std::string prefix = several ? output + "_" : "";
     for (const Choice& metric : metrics.of(output)) {
@@ -98,6 +103,7 @@ std::vector<std::string> TrainOptions::result_names(const ModelOptions& model) c
       if (!rule || columns_of(*rule) == 0) names.push_back(prefix + result_name(metric));
     }
   }
+  for (std::string& name : trainctl::result_names(players, losses)) names.push_back(std::move(name));
   return names;
 }
 
@@ -126,13 +132,13 @@ void TrainOptions::check_names_of(const ModelOptions& model, const Node& node, R
     if (hint.empty()) hint = outputs.front().empty() ? "; its outputs have no names" : "; there is " + join_or(outputs);
     reader.error(node.find("loss_weights")->location, format("the model has no output '{}'{}", name, hint));
   }
-  if ((outputs.size() < 2 && model.add_loss.empty()) || !reads_choices_of(outputs)) return;
+  if ((outputs.size() < 2 && model.add_loss.empty() && players.empty()) || !reads_choices_of(outputs)) return;
   std::set<std::string> names;
   for (const std::string& name : result_names(model)) {
     if (names.insert(name).second) continue;
     const Node* list = node.find("metrics");
     reader.error(list != nullptr ? list->location : node.location,
-                 format("two results have the name '{}': give one of the metrics another name", name));
+                 format("two results have the name '{}': give one of the metrics, losses or players another name", name));
   }
 }
 
@@ -157,6 +163,10 @@ Keys<TrainOptions> TrainOptions::keys() {
       .key("metrics", &TrainOptions::metrics,
            "Values that are reported in addition to the loss; with several outputs, by name.")
       .required("optimizer", &TrainOptions::optimizer, "How gradients change the weights.")
+      .key("players", &TrainOptions::players,
+           "Optimizers that train different layers, in turn: in each step of the run, every player updates its layers "
+           "on the same batch, in this order, as in `{discriminator: {trains: discriminator}, generator: {trains: "
+           "generator}}`. The results have the sum of a player's losses as PLAYER_loss.")
       .key("schedule", &TrainOptions::schedule, "How the learning rate changes over the run.")
       .key("scale_learning_rate", &TrainOptions::scale_learning_rate,
            "The batch size that learning_rate is meant for: the schedule's rates are multiplied by the batch size of "
@@ -210,7 +220,8 @@ Keys<TrainOptions> TrainOptions::keys() {
       .check(check_batch)
       .check(check_scaling)
       .check(check_schedule)
-      .check(check_phases);
+      .check(check_phases)
+      .check(check_players);
 }
 
 }  // namespace trainctl

@@ -20,6 +20,7 @@
 #include "core/tensor/dtype.h"
 #include "parallel/trainer/hooks/patience_options.h"
 #include "parallel/trainer/phases.h"
+#include "parallel/trainer/players.h"
 
 namespace trainctl {
 
@@ -54,6 +55,7 @@ struct TrainOptions {
   std::map<std::string, double> loss_weights;   // key: output; 1 if not set
   ByName<ChoicesOf<metric_choices>> metrics;    // key: output
   ChoiceOf<optimizer_choices> optimizer;
+  PlayerList players;  // empty: `optimizer` trains all layers
   ChoiceOf<schedule_choices> schedule{"constant"};
   // A RateScaling, or the batch size that the given rate is meant for.
   std::variant<RateScaling, std::int64_t> scale_learning_rate = RateScaling::off;

@@ -5,6 +5,7 @@
 #include "core/base/log.h"
 #include "core/compile/memory_fit.h"
 #include "core/metrics/choices.h"
+#include "core/optim/optimizer.h"
 #include "io/loader/data.h"
 #include "io/metrics/count_progress.h"
 #include "parallel/checkpoint/staged_saver.h"
@@ -18,6 +19,22 @@
 #include "run/run_spec.h"
 
 namespace trainctl {
+
+namespace {
+
+std::vector<ProgramSpec::Player> players_of(const TrainOptions& train) {
+  std::vector<ProgramSpec::Player> players;
+  for (const PlayerList::Item& item : train.players.items) {
+    const Choice& optimizer = item.value.optimizer ? item.value.optimizer : train.optimizer;
+    const double rate = optimizer.as<OptimizerOptions>().learning_rate;
+    players.push_back({item.name, losses_of(item), item.value.trains.items, optimizer,
+                       rate / train.optimizer.as<OptimizerOptions>().learning_rate, static_cast<int>(item.value.steps),
+                       item.location});
+  }
+  return players;
+}
+
+}  // namespace
 
 ProgramSpec program_spec(const RunSpec& spec, const DataInfo& data) {
   ProgramSpec programs;
@@ -37,6 +54,7 @@ ProgramSpec program_spec(const RunSpec& spec, const DataInfo& data) {
   programs.is_masked = data.is_masked;
   programs.loss_reduction = spec.train.loss_reduction;
   programs.optimizer = spec.train.optimizer;
+  programs.players = players_of(spec.train);
   if (spec.train.moving_average) programs.moving_average = static_cast<float>(spec.train.moving_average->momentum);
   programs.clip_norm = spec.train.clip_norm.value_or(0);
   programs.compute = spec.train.compute();
