@@ -102,6 +102,8 @@
   X(optimizer) \
   X(zero_gradients) \
   X(zero_gaps) \
+  X(centralize_gradients) \
+  X(clip_gradients) \
   X(zero_input) \
   X(agree) \
   X(gradient_norm) \

@@ -84,7 +84,19 @@ struct RuleOptions final : OptimizerOptions, Rule, FurtherOptions<Rule> {
         .key("weight_decay", &OptimizerOptions::weight_decay, Rule::decay_meaning, at_least(0))
         .key("exclude_from_weight_decay", &OptimizerOptions::exclude_from_weight_decay,
              "The parameters that weight decay does not change: those of biases and norms, or a list of patterns of "
-             "parameters' names, such as `*/bias` or `head/*`.");
+             "parameters' names, such as `*/bias` or `head/*`.")
+        .key("clipnorm", &OptimizerOptions::clipnorm,
+             "The gradient of each parameter is scaled down if its own norm is larger than this.", more_than(0))
+        .key("global_clipnorm", &OptimizerOptions::global_clipnorm,
+             "All gradients are scaled down if their norm over all parameters is larger than this, like "
+             "train.clip_norm.",
+             more_than(0))
+        .key("clipvalue", &OptimizerOptions::clipvalue,
+             "Each element of the gradients is limited to the range from -clipvalue to clipvalue.", more_than(0))
+        .key("gradient_centralization", &OptimizerOptions::gradient_centralization,
+             "Whether the gradient of each parameter with several dimensions gets zero means over all dimensions but "
+             "the last, before it is clipped (Yong et al., 2020).")
+        .exclusive({"clipnorm", "global_clipnorm", "clipvalue"});
     Rule::options([&](const char* name, auto member, const char* meaning, const Range& range) {
       std::move(keys).key(name, member, meaning, range);
     });

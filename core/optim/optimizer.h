@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -22,10 +23,17 @@ struct OptimizerOptions : Options {
   double learning_rate = 0;
   double weight_decay = 0;
   std::variant<DecayExclusion, NamePatterns> exclude_from_weight_decay = DecayExclusion::none;
+  // At most one of these limits is set; gradients are those of the mean loss.
+  std::optional<double> clipnorm;         // largest norm of the gradient of each parameter
+  std::optional<double> global_clipnorm;  // largest norm of the gradient of all parameters together
+  std::optional<double> clipvalue;        // largest absolute value of an element of a gradient
+  bool gradient_centralization = false;
 
   virtual OptimizerRule rule() const = 0;
   // Whether a step of the optimizer needs norms over each parameter.
   bool by_parameter() const;
+  // Whether a limit on gradients is set.
+  bool clips() const { return clipnorm || global_clipnorm || clipvalue; }
   // The op that updates all parameters. `ranges` cover the trainable parameters of the flat layout; `clip_norm` 0: no
   // clipping.
   std::shared_ptr<const OptimizerUpdate> update(std::vector<UpdateRange> ranges, double clip_norm) const;

@@ -171,6 +171,7 @@ Program finish_training(Program program, const UpdateSpec& update, const MeshRan
   std::vector<Op> reductions = std::move(segment.ops);
   std::vector<TensorId> unreduced;
   for (std::size_t i = reduced_before; i < flat.reduced.size(); ++i) unreduced.push_back(flat.reduced[i].tensor);
+  if (update.optimizer.gradient_centralization) centralize_gradients(program, reductions);
   reduce_decisions(program, rank, squares, unreduced, reductions);
   size_buckets(program);
   segment.ops = update_ops(program, update, std::move(reductions), squares);

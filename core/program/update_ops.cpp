@@ -7,6 +7,7 @@
 #include "core/base/format.h"
 #include "core/graph/ops/normalization/statistics.h"
 #include "core/graph/ops/optimizers/optimizers.h"
+#include "core/graph/ops/training/gradients.h"
 #include "core/graph/ops/training/moving_average.h"
 #include "core/graph/ops/training/update.h"
 
@@ -35,17 +36,38 @@ void update_statistics(const Program& program, std::vector<StatisticUpdate> stat
   }
 }
 
+// The gradients that this rank holds of a bucket's parameters with at least `min_rank` dimensions.
+std::vector<GradientMatrix> matrices_of(const Program& program, const FlatBucket& bucket, std::int64_t min_rank) {
+  const ParameterLayout& flat = program.flat;
+  std::vector<GradientMatrix> matrices;
+  for (const LocalExtent& extent : flat.local_extents()) {
+    const Shape& shape = program.tensor(extent.entry->parameter).type.shape;
+    if (&flat.buckets[extent.bucket] != &bucket || shape.rank() < min_rank) continue;
+    const std::int64_t columns = shape.rank() < 2 || extent.count < extent.entry->count ? extent.count : shape.back();
+    matrices.push_back({extent.offset, extent.count / columns, columns});
+  }
+  return matrices;
+}
+
+// The op that clips the gradients of this rank's shard of a bucket, each parameter by itself or each element.
+Op clip_op(const Program& program, const OptimizerOptions& optimizer, TensorId divisor, const FlatBucket& bucket) {
+  auto clip = std::make_shared<ClipGradients>(matrices_of(program, bucket, 0),
+                                              static_cast<float>(optimizer.clipnorm.value_or(0)),
+                                              static_cast<float>(optimizer.clipvalue.value_or(0)));
+  return {std::move(clip), {bucket.gradient, divisor}, {bucket.gradient}, "clip_gradients", {}};
+}
+
 // The optimizer's op on this rank's shard of a bucket.
 Op update_op(const Program& program, const UpdateSpec& update, TensorId divisor, const FlatBucket& bucket) {
   const StepTensors& step = program.step;
   std::vector<TensorId> changed{bucket.parameter};
   changed.insert(changed.end(), bucket.states.begin(), bucket.states.end());
-  return {
-      update.optimizer.update(program.flat.update_ranges(bucket, update.optimizer.by_parameter()), update.clip_norm),
-      {bucket.gradient, step.learning_rate, step.updates, divisor, step.agree, step.gradient_norm},
-      std::move(changed),
-      "update",
-      update.location};
+  const double clip_norm = update.optimizer.global_clipnorm.value_or(update.clip_norm);
+  return {update.optimizer.update(program.flat.update_ranges(bucket, update.optimizer.by_parameter()), clip_norm),
+          {bucket.gradient, step.learning_rate, step.updates, divisor, step.agree, step.gradient_norm},
+          std::move(changed),
+          "update",
+          update.location};
 }
 
 // The op that updates the moving averages of `count` parameter elements.
@@ -87,6 +109,9 @@ std::vector<Op> update_ops(Program& program, const UpdateSpec& update, std::vect
   const ParameterLayout& flat = program.flat;
   for (const FlatBucket& bucket : flat.buckets) {
     if (own != nullptr && &bucket != own) continue;
+    if (update.optimizer.clipnorm || update.optimizer.clipvalue) {
+      ops.push_back(clip_op(program, update.optimizer, divisor, bucket));
+    }
     ops.push_back(update_op(program, update, divisor, bucket));
     if (bucket.average != no_tensor) {
       ops.push_back(average_op(program, update, bucket.parameter, flat.shard_count(bucket), bucket.average));
@@ -100,14 +125,32 @@ std::vector<Op> update_ops(Program& program, const UpdateSpec& update, std::vect
   return ops;
 }
 
+void centralize_gradients(const Program& program, std::vector<Op>& ops) {
+  const FlatBucket* const own = program.flat.own_bucket();
+  for (const FlatBucket& bucket : program.flat.buckets) {
+    if (own != nullptr && &bucket != own) continue;
+    std::vector<GradientMatrix> matrices = matrices_of(program, bucket, 2);
+    if (matrices.empty()) continue;
+    auto centralize = std::make_shared<CentralizeGradients>(std::move(matrices));
+    ops.push_back({std::move(centralize), {bucket.gradient}, {bucket.gradient}, "centralize_gradients", {}});
+  }
+}
+
 void require_whole_parameters(const Program& program, const UpdateSpec& update) {
-  if (!update.optimizer.by_parameter()) return;
+  const OptimizerOptions& optimizer = update.optimizer;
+  const char* needed = optimizer.by_parameter()            ? "the optimizer needs norms"
+                       : optimizer.clipnorm                ? "clipnorm needs norms"
+                       : optimizer.gradient_centralization ? "gradient_centralization needs means"
+                                                           : nullptr;
+  if (needed == nullptr) return;
   for (const FlatEntry& entry : program.flat.parameters) {
     const Tensor& tensor = program.tensor(entry.parameter);
     if (entry.gradient == no_tensor || (!tensor.shard && !program.flat.shares(Quantity::states))) continue;
     throw Error(ErrorKind::config, update.location,
-                format("the optimizer needs norms of whole parameters, but ranks hold shards of '{}'", tensor.name),
-                "use another optimizer, such as adamw, or strategy.data alone");
+                format("{} of whole parameters, but ranks hold shards of '{}'", needed, tensor.name),
+                optimizer.by_parameter() ? "use another optimizer, such as adamw, or strategy.data alone"
+                : optimizer.clipnorm     ? "use train.clip_norm instead, or strategy.data alone without shards"
+                                         : "leave it out, or use strategy.data alone without shards");
   }
 }
 

@@ -30,8 +30,12 @@ struct UpdateSpec {
 // The optimizer updates this rank's shard of each bucket, bucket by bucket; the bucket's own ops follow its update.
 std::vector<Op> update_ops(Program& program, const UpdateSpec& update, std::vector<Op> reductions, TensorId squares);
 
-// Throws Error{config} with the optimizer's line if the optimizer needs norms of whole parameters, but ranks hold only
-// shards of some parameters.
+// Appends the op that centralizes the reduced gradients of all parameters with several dimensions, if there are any.
+// Ranks hold whole parameters.
+void centralize_gradients(const Program& program, std::vector<Op>& ops);
+
+// Throws Error{config} with the optimizer's line if the optimizer needs norms or means of whole parameters, but ranks
+// hold only shards of some parameters.
 void require_whole_parameters(const Program& program, const UpdateSpec& update);
 
 }  // namespace trainctl

@@ -7,6 +7,7 @@
 #include "core/base/format.h"
 #include "core/layers/model/model_options.h"
 #include "core/metrics/metric.h"
+#include "core/optim/optimizer.h"
 #include "core/optim/schedule.h"
 #include "core/spec/suggestion.h"
 
@@ -52,6 +53,20 @@ void check_scaling(const TrainOptions& train, const Node& node, Reader& reader) 
                "scale_learning_rate: true scales with the ranks, but batch_size is the same for any number of them: "
                "set the batch that learning_rate is meant for (scale_learning_rate: 256), or use batch_size_per_rank",
                node.find("batch_size")->location, "batch_size");
+}
+
+// Reports clip_norm if an optimizer of the run has a limit of its own.
+void check_clipping(const TrainOptions& train, const Node& node, Reader& reader) {
+  if (!train.clip_norm) return;
+  const auto check = [&](const Choice& optimizer) {
+    if (!optimizer || !optimizer.as<OptimizerOptions>().clips()) return;
+    reader.error(node.find("clip_norm")->location,
+                 "clip_norm and the optimizer both limit the gradients: set only one of clip_norm and the optimizer's "
+                 "clipnorm, global_clipnorm and clipvalue",
+                 optimizer.location, "optimizer");
+  };
+  check(train.optimizer);
+  for (const PhaseOptions& phase : train.phases) check(phase.optimizer);
 }
 
 // The samples of a batch are counted in float32 across ranks, which is exact up to this number.
@@ -181,7 +196,10 @@ Keys<TrainOptions> TrainOptions::keys() {
            "other, to save memory.",
            between(1, 65536))
       .key("clip_norm", &TrainOptions::clip_norm,
-           "Scales the gradient down if its norm over all parameters is larger than this.", more_than(0))
+           "Scales the gradient down if its norm over all parameters is larger than this, as Keras' global_clipnorm "
+           "does. "
+           "Keras' clipnorm, for each parameter by itself, is an option of the optimizer.",
+           more_than(0))
       .key("class_weights", &TrainOptions::class_weights,
            "Weight of a sample in training, by its class: balanced, so that all classes have the same total weight, or "
            "a map of names or numbers of classes; 1 if not set. The training loss is divided according to "
@@ -219,6 +237,7 @@ Keys<TrainOptions> TrainOptions::keys() {
       .one_of({"epochs", "max_steps", "max_time", "phases"}, "when the run ends")
       .check(check_batch)
       .check(check_scaling)
+      .check(check_clipping)
       .check(check_schedule)
       .check(check_phases)
       .check(check_players);

@@ -158,7 +158,23 @@ def penalty(p):
     return first + (0.002 * p["second/kernel"].abs() + 0.02 * p["second/kernel"] ** 2).sum()
 
 
-def train(name, parameters, statistics, network, make_optimizer, clip, smoothing, seed, penalty=no_penalty,
+def clip_all(clip):
+    return lambda p: torch.nn.utils.clip_grad_norm_(p.values(), clip)
+
+
+def centralize_and_clip_each(p):
+    """Keras' gradient centralization, and clipnorm 0.1 for each parameter by itself."""
+    for value in p.values():
+        if value.dim() > 1:
+            value.grad -= value.grad.mean(tuple(range(value.dim() - 1)), keepdim=True)
+        value.grad *= 0.1 / max(0.1, value.grad.norm().item())
+
+
+def clip_elements(p):
+    torch.nn.utils.clip_grad_value_(p.values(), 0.01)
+
+
+def train(name, parameters, statistics, network, make_optimizer, change_gradients, smoothing, seed, penalty=no_penalty,
           freezes=lambda key: False):
     random = np.random.Generator(np.random.PCG64(seed))
     targets = random.integers(0, classes, batch * batches, dtype=np.int32)
@@ -180,7 +196,7 @@ def train(name, parameters, statistics, network, make_optimizer, clip, smoothing
         loss = (loss * weight).sum() / weight.sum()
         optimizer.zero_grad()
         (loss + penalty(p)).backward()
-        torch.nn.utils.clip_grad_norm_(p.values(), clip)
+        change_gradients(p)
         optimizer.step()
         losses.append(loss.item())
     for key, value in {**p, **statistics}.items():
@@ -201,13 +217,16 @@ def sgd(p, rate=0.05):
 
 
 if __name__ == "__main__":
-    train("mlp", mlp_parameters, {}, mlp, adamw, clip=1.0, smoothing=0.0, seed=1)
-    train("cnn", cnn_parameters, dict(cnn_statistics()), cnn, sgd, clip=1.0, smoothing=0.1, seed=2)
+    train("mlp", mlp_parameters, {}, mlp, adamw, clip_all(1.0), smoothing=0.0, seed=1)
+    train("cnn", cnn_parameters, dict(cnn_statistics()), cnn, sgd, clip_all(1.0), smoothing=0.1, seed=2)
     statistics = {f"bn/{key}": torch.full((6,), value, dtype=torch.float64)
                   for key, value in (("moving_mean", 0.0), ("moving_variance", 1.0))}
-    train("shared", shared_parameters, statistics, shared, sgd, clip=1.0, smoothing=0.0, seed=3)
-    train("penalized", mlp_parameters, {}, mlp, sgd, clip=1.0, smoothing=0.0, seed=4, penalty=penalty)
+    train("shared", shared_parameters, statistics, shared, sgd, clip_all(1.0), smoothing=0.0, seed=3)
+    train("penalized", mlp_parameters, {}, mlp, sgd, clip_all(1.0), smoothing=0.0, seed=4, penalty=penalty)
     statistics = dict(frozen_statistics(np.random.Generator(np.random.PCG64(6))))
-    train("frozen", frozen_parameters, statistics, frozen, lambda p: sgd(p, 0.2), clip=1.0, smoothing=0.0, seed=5,
+    train("frozen", frozen_parameters, statistics, frozen, lambda p: sgd(p, 0.2), clip_all(1.0), smoothing=0.0, seed=5,
           freezes=is_frozen)
+    train("centralized", cnn_parameters, dict(cnn_statistics()), cnn, lambda p: sgd(p, 0.1), centralize_and_clip_each,
+          smoothing=0.0, seed=7)
+    train("limited", mlp_parameters, {}, mlp, sgd, clip_elements, smoothing=0.0, seed=8)
     save_file(values, pathlib.Path(__file__).parent / "training.safetensors")

@@ -153,6 +153,16 @@ TEST_CASE("values out of range are refused") {
   });
 }
 
+TEST_CASE("only one limit on gradients is accepted") {
+  check_all({
+      {"learning_rate: 0.1", "clipnorm: 1, clipvalue: 1",
+       "c.yaml:16:50: clipvalue and clipnorm exclude each other; set only one of them (clipnorm at 16:36)"},
+      {"epochs: 2", "epochs: 2\n  clip_norm: 1\n  phases: [{epochs: 2, optimizer: {name: adam, clipnorm: 1}}]",
+       "c.yaml:14:14: clip_norm and the optimizer both limit the gradients: set only one of clip_norm and the "
+       "optimizer's clipnorm, global_clipnorm and clipvalue (optimizer at 15:35)"},
+  });
+}
+
 TEST_CASE("amounts that overflow clocks or counters are refused") {
   check_all({
       {"warmup: 1 epoch", "warmup: 1e300 epochs", "c.yaml:17:36: warmup must be at most 1e12, not '1e300 epochs'"},

@@ -32,6 +32,7 @@
 #include "core/graph/ops/reshaping/permute.h"
 #include "core/graph/ops/rotary.h"
 #include "core/graph/ops/training/count.h"
+#include "core/graph/ops/training/gradients.h"
 #include "core/graph/ops/training/moving_average.h"
 #include "core/graph/ops/training/penalize.h"
 #include "core/graph/ops/training/rounded_sum.h"
@@ -418,6 +419,13 @@ void add_update(Cases& cases) {
   cases.push_back({"moving_average", {region, step, flags, scalar}, average, 2});
   const auto norm = [](const Types& in) { return std::make_shared<GradientNorm>(in[0].shape[0]); };
   cases.push_back({"gradient_norm", {region, scalar}, norm, 1});
+  const auto whole = [](const Types& in) { return std::vector<GradientMatrix>{{0, 2, in[0].shape[0] / 2}}; };
+  const auto centralize = [=](const Types& in) { return std::make_shared<CentralizeGradients>(whole(in)); };
+  cases.push_back({"centralize_gradients", {region}, centralize, 1});
+  const auto clip_norm = [=](const Types& in) { return std::make_shared<ClipGradients>(whole(in), 0.5f, 0.0f); };
+  cases.push_back({"clip_gradients by norm", {region, scalar}, clip_norm, 1});
+  const auto clip_value = [=](const Types& in) { return std::make_shared<ClipGradients>(whole(in), 0.0f, 0.5f); };
+  cases.push_back({"clip_gradients by value", {region, scalar}, clip_value, 2});
   const auto squares = [](const Types& in) {
     return std::make_shared<SumOfSquares>(std::vector<InputRange>{{0, 0, in[0].shape[0]}}, std::vector<MeshAxis>());
   };

@@ -22,6 +22,7 @@ struct Network {
   const char* optimizer;
   const char* loss;
   double learning_rate;
+  double clip_norm = 1;
 };
 
 const Network mlp{"mlp", R"(
@@ -75,6 +76,21 @@ layers:
 )",
                   "{name: sgd, momentum: 0.9, nesterov: true, weight_decay: 1e-3}",
                   "{name: sparse_categorical_crossentropy, label_smoothing: 0.1}", 0.05};
+
+const Network centralized{"centralized",
+                          cnn.model,
+                          "{name: sgd, momentum: 0.9, nesterov: true, weight_decay: 1e-3, gradient_centralization: "
+                          "true, clipnorm: 0.1}",
+                          "sparse_categorical_crossentropy",
+                          0.1,
+                          0};
+
+const Network limited{"limited",
+                      mlp.model,
+                      "{name: sgd, momentum: 0.9, nesterov: true, weight_decay: 1e-3, clipvalue: 0.01}",
+                      "sparse_categorical_crossentropy",
+                      0.05,
+                      0};
 
 const Network shared{"shared", R"(
 layers:
@@ -161,7 +177,7 @@ void check_training(const Network& network, DType dtype, int micro_batches) {
   const Golden golden("training.safetensors");
   const std::string name = network.name;
   TestJob job(network.model, network.optimizer, network.loss);
-  job.spec.clip_norm = 1;
+  job.spec.clip_norm = network.clip_norm;
   job.spec.loss_reduction = LossReduction::mean_with_sample_weight;  // as in PyTorch
   job.spec.compute = dtype;
   const auto backend = backend_under_test();
@@ -208,6 +224,11 @@ TEST_CASE("a network with penalties on parameters learns as in PyTorch, in whole
 
 TEST_CASE("a convolutional network with skips and batch normalisation learns as in PyTorch") {
   check_training(cnn, DType::float32, 1);
+}
+
+TEST_CASE("gradients are centralized and clipped by parameter, or by element, as in PyTorch") {
+  check_training(centralized, DType::float32, 1);
+  for (const int micro_batches : {1, 3}) check_training(limited, DType::float32, micro_batches);
 }
 
 TEST_CASE("layers that share weights by their name learn as in PyTorch") {

@@ -261,6 +261,11 @@ TEST_CASE("a network or an optimizer that cannot be split is refused with the co
   CHECK(none.find("no layer of this network can be split among 2 ranks") != std::string::npos);
   const std::string lamb = refused(mlp, "lamb");
   CHECK(lamb.find("norms of whole parameters") != std::string::npos);
+  CHECK(refused(mlp, "{name: adam, clipnorm: 1}").find("clipnorm needs norms of whole parameters") !=
+        std::string::npos);
+  CHECK(refused(mlp, "{name: adam, gradient_centralization: true}").find("means of whole parameters") !=
+        std::string::npos);
+  CHECK(refused(mlp, "{name: adam, clipvalue: 1}") == "accepted");
   CHECK(refused(mlp) == "accepted");
 }
 
