@@ -1,7 +1,6 @@
 // Formats an output's answer for a sample in columns: for classes the likeliest one and the probabilities of all, for
 // an image's pixels the share of each class, for a sequence the class of each step or, for the loss ctc, the decoded
-// sequence, for values the values, and for
-// images of values their mean and bounds.
+// sequence, for values the values, and for images of values their mean and bounds.
 #pragma once
 
 #include <string>

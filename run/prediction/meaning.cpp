@@ -75,7 +75,7 @@ OutputMeaning meaning_of(const RunSpec& spec, std::size_t output, const Shape& s
   meaning.positions = without_back(sample);
   meaning.values = sample.with_back(classes);
   if (const auto* ctc = std::get_if<Ctc>(&rule)) {
-    meaning.kind = OutputMeaning::Kind::sequence;
+    meaning.kind = OutputMeaning::Kind::decoded;
     meaning.mask_index = ctc->mask_index;
   }
   meaning.names = class_names;

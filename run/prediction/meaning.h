@@ -16,7 +16,7 @@ struct RunSpec;
 // The meaning of one output.
 struct OutputMeaning {
   enum class Kind {
-    sequence,   // values of classes at each step, from which a sequence of classes is decoded
+    decoded,    // values of classes at each step, from which a sequence of classes is decoded
     classes,    // probabilities of classes that exclude each other
     yes_or_no,  // one probability, of the second of two classes
     values,     // values, or independent probabilities
@@ -33,7 +33,7 @@ struct OutputMeaning {
       FinalActivation::none;  // the activation that the loss applies and the network does not end in
 
   bool has_classes() const { return kind != Kind::values; }
-  bool is_decoded() const { return kind == Kind::sequence; }
+  bool is_decoded() const { return kind == Kind::decoded; }
   // Whether it is a picture: a class for each pixel, or an image of one channel or three.
   bool is_mask() const;
   bool is_image() const;

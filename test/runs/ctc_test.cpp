@@ -158,6 +158,38 @@ TEST_CASE("ctc with arrays: rows of class numbers, padded with 0") {
   CHECK(count(predicted.out, "\n") == 41);
 }
 
+TEST_CASE("steps that are padding do not change the loss of ctc") {
+  const Folder folder;
+  std::mt19937 random(5);
+  const auto write = [&](const std::string& name, std::size_t steps, const std::vector<std::int32_t>& tokens) {
+    std::vector<std::int32_t> x(32 * steps);
+    for (std::size_t i = 0; i < tokens.size(); ++i) x[i / 8 * steps + i % 8] = tokens[i];
+    folder.write(name, npy("<i4", format("(32, {})", steps), raw(x)));
+  };
+  std::vector<std::int32_t> tokens(32 * 8), y(32 * 3);
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    tokens[i] = i % 8 < 5 + i / 8 % 4 ? 1 + static_cast<std::int32_t>(random() % 6) : 0;
+  }
+  for (std::size_t i = 0; i < y.size(); ++i) y[i] = i % 3 < i / 3 % 4 ? 1 + static_cast<std::int32_t>(random() % 4) : 0;
+  write("short.npy", 8, tokens);
+  write("long.npy", 13, tokens);
+  folder.write("y.npy", npy("<i4", "(32, 3)", raw(y)));
+  std::vector<Json> found;
+  for (const std::string name : {"short", "long"}) {
+    const std::string config = folder.write(
+        "c.yaml", format("data: {{dataset: npy, x: {}.npy, y: y.npy, shuffle: false}}\n", name) +
+                      "model: {layers: [{embedding: {input_dim: 7, output_dim: 6, mask_zero: true}}, {dense: 5}]}\n" +
+                      train("epochs: 2, optimizer: {name: sgd, learning_rate: 0.05}"));
+    const Finished run = trainctl(folder, {"run", config, "--ranks", "2", "--run-dir", folder / name});
+    INFO(tail(run.errors));
+    REQUIRE(run.code == 0);
+    found.push_back(events(folder / name, "epoch").back().at("train"));
+  }
+  for (const char* result : {"loss", "edit_distance", "sequence_accuracy"}) {
+    CHECK(found[1].at(result).get<double>() == Approx(found[0].at(result).get<double>()).epsilon(1e-5));
+  }
+}
+
 TEST_CASE("mistakes with ctc name the line") {
   const Folder folder;
   write_images(folder, 40);

@@ -351,20 +351,12 @@ void add_sums(Cases& cases, DType dtype) {
   for (const bool masked : {false, true}) {
     std::vector<CaseInput> inputs{sequences, spelled, each};
     if (masked) inputs.push_back(mask);
-    cases.push_back({"ctc", inputs,
-                     [masked](const Types&) {
-                       auto def = std::make_shared<Loss>(LossRule(Ctc{.zero_infinity = true}), true, masked);
-                       def->masked = masked;
-                       return def;
-                     },
-                     2});
-    cases.push_back({"edit distance", inputs,
-                     [masked](const Types&) {
-                       auto def = std::make_shared<Metric>(MetricRule(EditDistance{}), masked);
-                       def->masked = masked;
-                       return def;
-                     },
-                     2});
+    const auto always = [masked](auto def) {
+      def.masked = masked;
+      return [def](const Types&) { return std::make_shared<decltype(def)>(def); };
+    };
+    cases.push_back({"ctc", inputs, always(Loss(Ctc{.zero_infinity = true}, true, masked)), 2});
+    cases.push_back({"edit distance", inputs, always(Metric(EditDistance{}, masked)), 2});
   }
 }
 

@@ -44,7 +44,7 @@ TEST_CASE("image_text: a table names images and their texts") {
   const std::string pixels = random_bytes(12, 1);
   write_file(folder / "photos/a.png", png(3, 4, 0, pixels));
   write_file(folder / "photos/b.png", png(3, 4, 0, random_bytes(12, 2)));
-  write_file(folder / "t.csv", "text,image\n \"b\xc3\xa9,b\" , photos/b.png\n\nbb2,photos/a.png\n,photos/a.png\n");
+  write_file(folder / "t.csv", "text,image\n\"b\xc3\xa9,b\", photos/b.png\n\nbb2,photos/a.png\n,photos/a.png\n");
   const auto dataset = open(folder / "t.csv");
   const DatasetInfo& info = dataset->info();
   CHECK(info.class_names == std::vector<std::string>{"(blank)", ",", "2", "b", "\xc3\xa9"});
