@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <optional>
 
 #include "core/base/json.h"
 #include "io/datasets/text/text_tokenizer.h"
@@ -62,6 +63,19 @@ TEST_CASE("special tokens stand for no text") {
   for (std::size_t i = 0; i < 256; ++i) CHECK((*table)[i] == 1);
   CHECK((*table)[256] == 0);
   CHECK(counts() == table);
+}
+
+TEST_CASE("the unknown token is that of the vocabulary, and stands for no bytes") {
+  const std::pair<std::string, std::optional<TokenId>> expected[] = {{"bert.json", 1},    {"words.json", 0},
+                                                                     {"unigram.json", 2}, {"sp_bpe.model", 0},
+                                                                     {"gpt2.json", {}},   {"llama3.json", {}}};
+  for (const auto& [file, id] : expected) {
+    CAPTURE(file);
+    const auto tokenizer = load_tokenizer(golden_path(file));
+    CHECK(tokenizer->unknown_token() == id);
+    if (id) CHECK(bytes_of_tokens(*tokenizer)[static_cast<std::size_t>(*id)] == 0);
+  }
+  CHECK_FALSE(open_tokenizer(NamedTokenizer::bytes).tokenizer->unknown_token());
 }
 
 }  // namespace trainctl::test::token_bytes_test

@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <thread>
 
@@ -177,6 +178,28 @@ TEST_CASE("text: what cannot be read is refused with file, place and remedy") {
   CHECK(contains(refused("t.txt", "0123456789", with + (folder / "tokenizer.txt")), "no tokenizer file that is known"));
   CHECK(contains(refused("t.txt", "0123456789", with + (folder / "nowhere.json")), "nowhere.json"));
   CHECK(contains(refused("t.txt", "0123456789", with + (folder / "none")), "none: holds no tokenizer"));
+}
+
+TEST_CASE("text: a warning counts the tokens that replace unknown text") {
+  const TempFolder folder;
+  const auto tokenizer = load_tokenizer(golden("bert.json"));
+  const std::string text = random_text(20'000, 5);
+  const std::vector<TokenId> ids = ids_of(*tokenizer, text);
+  const auto unknown = std::count(ids.begin(), ids.end(), *tokenizer->unknown_token());
+  REQUIRE(unknown > 100);
+  write_file(folder / "t.txt", text);
+  const auto warnings = [&](const std::string& name) {
+    const OpenedText opened(
+        folder, format("path: {}, positions: 8, end_token: none, tokenizer: {}", folder / "t.txt", name), token_use());
+    return opened.data.info().warnings;
+  };
+  for (int again = 0; again < 2; ++again) {  // the tokens are made, and read again
+    const std::vector<std::string> found = warnings(golden("bert.json"));
+    REQUIRE(found.size() == 1);
+    CHECK(contains(found[0], format("t.txt: {} of {} tokens are the unknown token", unknown, ids.size())));
+  }
+  CHECK(warnings(golden("gpt2.json")).empty());
+  CHECK(warnings("bytes").empty());
 }
 
 TEST_CASE("text: token files that are cut short or hold ids beyond the vocabulary are refused") {
