@@ -17,7 +17,7 @@ class Kernels {
   virtual bool adds_gradients() const = 0;
 };
 
-// Lowers all segments in the order in which they first run. The result's tensors and workspaces have no offsets yet.
+// Lowers all segments in the order in which they first run, and then the updates. The result's tensors and workspaces have no offsets yet.
 // Throws the errors of `kernels`.
 PlacedProgram lower(Program program, Kernels& kernels);
 

@@ -168,21 +168,24 @@ Program placed(Program program, const Parallelism& parallelism) {
   return program;
 }
 
-// Builds the training step of a run with players, in which the samples are one micro-batch.
+// Builds the training step of a run with players, in which a rank's samples are one micro-batch. A rank without samples
+// contributes zeros.
 Program program_of_players(const ProgramSpec& spec, std::int64_t samples, Reader& reader,
                            const Parallelism& parallelism) {
-  Network whole = build_network(spec, samples, true, reader, parallelism.shares);
+  const std::int64_t size = std::max<std::int64_t>(samples, 1);
+  Network whole = build_network(spec, size, true, reader, parallelism.shares);
   if (reader.ok()) check_players(spec, whole, reader);
   if (!reader.ok()) return {};
   std::vector<PlayerPass> passes;
   for (const ProgramSpec::Player& player : spec.players) {
     for (int number = 0; number < player.steps; ++number) {
       const ProgramSpec own = spec_of(spec, player, passes.size());
-      Network network = cut_network(own, samples, true, parallelism, reader);
+      Network network = cut_network(own, size, true, parallelism, reader);
       if (!reader.ok()) return {};
+      const int empty = samples == 0 && needs_equal_micro_batches(network.graph, parallelism) ? 1 : 0;
       ProgramBuilder builder(own, std::move(network), parallelism.rank);
       PlayerPass& pass = passes.emplace_back(PlayerPass{&player, number, losses_of(player, whole.outputs), {}, {}});
-      pass.program = builder.training(samples, 1, 0, true);
+      pass.program = builder.training(samples, 1, empty, true);
       require_gradients(pass, whole);
       pass.statistics = builder.statistics();
       pass.program = distributed(std::move(pass.program), parallelism);

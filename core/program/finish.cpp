@@ -120,6 +120,23 @@ void add_regions(Program& program) {
   all.states = step.states;
 }
 
+// Sets the gradients and sums of a rank without samples to zero, before the ops of the backward segment.
+void zero_contribution(Program& program) {
+  std::vector<TensorId> zeroed{program.step.gradients};
+  if (const FlatBucket* own = program.flat.own_bucket()) {
+    const TensorId sums = program.add("own sums", {}, DType::float32, Role::reduced);
+    Tensor& tensor = program.tensors[index(sums)];
+    for (const FlatTensor& sum : program.flat.reduced) tensor.members.push_back(sum.tensor);
+    tensor.type.shape = {program.flat.gradient_count - program.flat.trainable_count};
+    zeroed = {own->gradient, sums};
+  }
+  std::vector<Op>& ops = program.segments[static_cast<std::size_t>(program.find(Phase::backward))].ops;
+  for (const TensorId id : zeroed) {
+    auto zero = std::make_shared<ZeroGradients>(program.tensor(id).type.shape.count());
+    ops.insert(ops.begin(), {std::move(zero), {}, {id}, "no samples", {}});
+  }
+}
+
 // Appends the reductions of the values that all ranks base their decisions on: the sums and the agreement's flags and,
 // if ranks hold different shards of the gradient, the sum of its squares.
 void reduce_decisions(Program& program, const MeshRank& rank, TensorId squares, const std::vector<TensorId>& sums,
@@ -162,11 +179,7 @@ Program finish_training(Program program, const UpdateSpec& update, const MeshRan
   program.flat.assign_offsets(program.tensors);
   add_regions(program);
   const ParameterLayout& flat = program.flat;
-  if (is_without_samples(program)) {
-    std::vector<Op>& backward = program.segments[static_cast<std::size_t>(program.find(Phase::backward))].ops;
-    auto zero = std::make_shared<ZeroGradients>(program.tensor(step.gradients).type.shape.count());
-    backward.insert(backward.begin(), {std::move(zero), {}, {step.gradients}, "no samples", {}});
-  }
+  if (is_without_samples(program)) zero_contribution(program);
   Segment& segment = program.segments[static_cast<std::size_t>(program.find(Phase::update))];
   std::vector<Op> reductions = std::move(segment.ops);
   std::vector<TensorId> unreduced;

@@ -76,7 +76,7 @@ class Joiner {
       for (Op& op : segment.ops) {
         for (auto* list : {&op.inputs, &op.outputs}) *list = translated(*list);
       }
-      joined_.schedule.push_back({static_cast<int>(joined_.segments.size()), 0, 0});
+      joined_.schedule.push_back({static_cast<int>(joined_.segments.size()), item.micro_batch, 0});
       joined_.segments.push_back(std::move(segment));
     }
     joined_.penalties.insert(own.penalties.begin(), own.penalties.end());
@@ -163,6 +163,10 @@ class Joiner {
     };
     batch.inputs.resize(own.inputs.size(), no_tensor);
     for (std::size_t i = 0; i < own.inputs.size(); ++i) set(batch.inputs[i], own.inputs[i]);
+    set(batch.weights, own.weights);
+    set(batch.samples, own.samples);
+    joined_.micro_batch_samples = pass.program.micro_batch_samples;
+    if (own.targets.empty()) return;
     auto target = own.targets.begin();
     std::size_t output = 0;  // number among the outputs that are no added losses
     for (std::size_t i = 0; i < whole_.outputs.size(); ++i) {
@@ -170,9 +174,6 @@ class Joiner {
       if (std::ranges::binary_search(pass.losses, i)) set(batch.targets[output], *target++);
       ++output;
     }
-    set(batch.weights, own.weights);
-    set(batch.samples, own.samples);
-    joined_.micro_batch_samples = pass.program.micro_batch_samples;
   }
 
   // Of several updates that compute a loss or a metric, the last one is reported.

@@ -80,13 +80,6 @@ void check_strategy_of_players(const ProgramSpec& spec, const Strategy& strategy
   if (options.shard != Shard::none && strategy.mesh.data > 1) refuse("use `strategy.shard: none`");
   if (options.sync_every.value > 1) refuse("use `strategy.sync_every: 1`");
   if (options.recompute == Recompute::automatic) refuse("use `strategy.recompute: blocks` or `none`");
-  for (const std::int64_t samples : {sizes.training, sizes.training_last, sizes.training_resumed_last}) {
-    if (samples == 0 || samples >= strategy.mesh.data) continue;
-    refuse(format("a batch of {} samples is divided among {} replicas, and each needs a sample; use fewer ranks, or "
-                  "another batch_size",
-                  samples, strategy.mesh.data));
-    break;
-  }
 }
 
 // The samples of the replicas in a batch that is divided in this way.

@@ -333,6 +333,20 @@ TEST_CASE("an update computes only what its losses need, with random numbers of 
   CHECK(std::ranges::find(layers, "reader") == layers.end());
 }
 
+TEST_CASE("players may minimize the same loss, and train all layers that it depends on", "[players]") {
+  Samples data;
+  TestJob job = job_of();
+  job.spec.players[0].losses.push_back({"fool", {}});
+  const Program training = job.training(samples), evaluation = job.evaluation(samples);
+  const ProgramRun trained = run_program(training, data.batch()), evaluated = run_program(evaluation, data.batch());
+  REQUIRE(trained.values.size() == evaluated.values.size());
+  for (std::size_t i = 0; i < trained.values.size(); ++i) {  // the rate of this step is 0
+    CAPTURE(training.results[i].name);
+    CHECK(training.results[i].name == evaluation.results[i].name);
+    CHECK(trained.values[i] == Approx(evaluated.values[i]));
+  }
+}
+
 TEST_CASE("mistakes in players are errors", "[players]") {
   const auto says = [](auto change, const std::string& text) {
     TestJob job = job_of();

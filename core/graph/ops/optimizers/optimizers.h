@@ -29,7 +29,7 @@ namespace trainctl {
 
 // A compute copy that the optimizer op writes when it updates the parameter.
 struct UpdateCopy {
-  std::int64_t offset = 0;  // offset of the parameter in the flat layout
+  std::int64_t offset = 0;  // offset of the parameter in those that the op updates
   Shape shape;
   Layout layout;
 };
