@@ -7,12 +7,16 @@ namespace trainctl {
 
 // Sections of layers that have no header.
 Section additive_attention();
+Section alpha_dropout();
 Section attention();
 Section average();
 Section bidirectional();
 Section average_pooling1d();
 Section average_pooling3d();
 Section class_token();
+Section conv_lstm1d();
+Section conv_lstm2d();
+Section conv_lstm3d();
 Section conv1d();
 Section conv1d_transpose();
 Section conv2d_transpose();
@@ -26,6 +30,7 @@ Section einsum_dense();
 Section elu();
 Section embedding();
 Section gated_linear_unit();
+Section gaussian_dropout();
 Section gaussian_noise();
 Section global_average_pooling1d();
 Section global_average_pooling3d();

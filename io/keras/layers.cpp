@@ -331,6 +331,10 @@ struct Row {
   "kernel_size strides padding dilation_rate depth_multiplier activation use_bias " \
   "depthwise_initializer bias_initializer depthwise_regularizer bias_regularizer"
 // reverse_output is not an option of Keras: network.cpp sets it for the two layers of a Bidirectional layer.
+#define CONV_LSTM                                                                                  \
+  "filters kernel_size strides padding dilation_rate activation recurrent_activation use_bias "    \
+  "kernel_initializer recurrent_initializer bias_initializer unit_forget_bias kernel_regularizer " \
+  "recurrent_regularizer bias_regularizer return_sequences go_backwards"
 #define RECURRENT                                                                                             \
   "units activation use_bias kernel_initializer recurrent_initializer bias_initializer kernel_regularizer "   \
   "recurrent_regularizer bias_regularizer return_sequences go_backwards reverse_output zero_output_for_mask " \
@@ -352,6 +356,9 @@ constexpr Row rows[] = {
     {"LSTM", "lstm", RECURRENT "recurrent_activation unit_forget_bias"},
     {"GRU", "gru", RECURRENT "recurrent_activation reset_after"},
     {"SimpleRNN", "simple_rnn", RECURRENT},
+    {"ConvLSTM1D", "conv_lstm1d", CONV_LSTM},
+    {"ConvLSTM2D", "conv_lstm2d", CONV_LSTM},
+    {"ConvLSTM3D", "conv_lstm3d", CONV_LSTM},
     {"MultiHeadAttention", "multi_head_attention", "num_heads key_dim value_dim dropout" PROJECTION, attention},
     {"GroupQueryAttention", "group_query_attention", "head_dim num_query_heads num_key_value_heads dropout" PROJECTION,
      attention},
@@ -395,6 +402,8 @@ constexpr Row rows[] = {
     {"SpatialDropout2D", "spatial_dropout", "rate"},
     {"SpatialDropout3D", "spatial_dropout", "rate"},
     {"GaussianNoise", "gaussian_noise", "stddev"},
+    {"GaussianDropout", "gaussian_dropout", "rate"},
+    {"AlphaDropout", "alpha_dropout", "rate"},
     {"LayerScale", "layer_scale", "", layer_scale},
     {"StochasticDepth", "dropout", "", stochastic_depth},
     {"Activation", "activation", "activation", activation},
@@ -422,6 +431,7 @@ constexpr Row rows[] = {
 #undef PROJECTION
 #undef TRANSFORMER
 #undef DEPTHWISE
+#undef CONV_LSTM
 #undef RECURRENT
 
 }  // namespace

@@ -47,6 +47,8 @@ TEST_CASE("layers keep or end padding masks as in Keras") {
                              "dropout: 0.1",
                              "spatial_dropout: 0.1",
                              "gaussian_noise: 0.1",
+                             "gaussian_dropout: 0.1",
+                             "alpha_dropout: 0.1",
                              "rescaling: {scale: 2}",
                              "layer_scale: 0.5",
                              "gru: {units: 3, return_sequences: true}",

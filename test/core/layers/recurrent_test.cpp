@@ -139,4 +139,34 @@ TEST_CASE("options that recurrent layers do not support are errors") {
   CHECK(says("{gru: {units: 3, reset_after: false}}", {5, 4}, "reset_after false"));
 }
 
+TEST_CASE("conv_lstm2d has Keras' shapes and parameters, and conv_lstm1d and conv_lstm3d those of their axes") {
+  const BuiltModel model = build(
+      "layers: [{conv_lstm2d: {name: a, filters: 3, kernel_size: [3, 2], strides: 2, padding: same, return_sequences: "
+      "true}}, {conv_lstm2d: {name: b, filters: 2, kernel_size: 2, unit_forget_bias: false}}]",
+      {4, 7, 6, 5});
+  CHECK(model.layers[0].output == Shape{4, 4, 3, 3});
+  CHECK(model.layers[1].output == Shape{3, 2, 2});
+  CHECK(shape(model, "a/kernel") == Shape{3, 2, 5, 12});
+  CHECK(shape(model, "a/recurrent_kernel") == Shape{3, 2, 3, 12});
+  CHECK(values(model, "a/bias") == std::vector<float>{0, 0, 0, 1, 1, 1, 0, 0, 0, 0, 0, 0});
+  CHECK(values(model, "b/bias") == std::vector<float>(8));
+  const BuiltModel rows = build("layers: [{conv_lstm1d: {name: a, filters: 3, kernel_size: 2}}]", {4, 7, 5});
+  CHECK(rows.layers[0].output == Shape{6, 3});
+  CHECK(shape(rows, "a/kernel") == Shape{2, 5, 12});
+  const BuiltModel volumes =
+      build("layers: [{conv_lstm3d: {name: a, filters: 3, kernel_size: 2, return_sequences: true}}]", {4, 7, 6, 5, 2});
+  CHECK(volumes.layers[0].output == Shape{4, 6, 5, 4, 3});
+}
+
+TEST_CASE("inputs and options that conv_lstm2d does not compute are reported") {
+  const auto problem = [](const std::string& options, Shape sample) {
+    return errors("layers:\n  - conv_lstm2d: {filters: 3, kernel_size: 2" + options + "}", std::move(sample));
+  };
+  const auto has = [](const std::string& text, const char* part) { return text.find(part) != std::string::npos; };
+  CHECK(has(problem("", {7, 6, 5}), "input 7x6x5 is not a sequence (steps, height, width, channels)"));
+  CHECK(has(problem("", {1, 7, 6, 5}), "the input has one step: the layer needs at least two"));
+  CHECK(has(problem(", activation: softmax", {4, 7, 6, 5}), "the activation softmax is not element-wise"));
+  CHECK(has(problem("", {4, 1, 6, 5}), "kernel 2 exceeds input 1"));
+}
+
 }  // namespace trainctl::testing::recurrent_test

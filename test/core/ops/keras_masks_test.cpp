@@ -1,6 +1,6 @@
 // Compares losses, metrics and gradients of networks with padding masks, and of the layers of transformers, with the
-// values of Keras and keras-hub (test/golden/keras_masks.py, keras_attention.py), and those of the preset bert with
-// PyTorch's (test/golden/bert.py).
+// values of Keras and keras-hub (test/golden/keras_masks.py, keras_attention.py, keras_conv_lstm.py), and those of the
+// preset bert with PyTorch's (test/golden/bert.py).
 #include <cstring>
 #include <utility>
 
@@ -138,6 +138,23 @@ std::vector<KerasCase> block_cases() {
   };
 }
 
+std::vector<KerasCase> conv_lstm_cases() {
+  const std::string d = "{dense: {name: d, units: 3}}";
+  return {
+      {"rows",
+       "{conv_lstm1d: {name: a, filters: 3, kernel_size: 3, padding: same, strides: 2, return_sequences: true, "
+       "go_backwards: true}}, {conv_lstm1d: {name: b, filters: 2, kernel_size: 2, dilation_rate: 2, activation: elu}}, "
+       "global_max_pooling1d, " +
+           d},
+      {"images",
+       "{conv_lstm2d: {name: a, filters: 3, kernel_size: [3, 2], padding: same, return_sequences: true}}, "
+       "{conv_lstm2d: {name: b, filters: 2, kernel_size: 2, strides: 2, use_bias: false, activation: gelu, "
+       "recurrent_activation: hard_sigmoid}}, global_average_pooling2d, " +
+           d},
+      {"volumes", "{conv_lstm3d: {name: a, filters: 2, kernel_size: 2}}, global_average_pooling3d, " + d},
+  };
+}
+
 // A batch of a golden case, which owns its numbers.
 struct GoldenBatch {
   std::vector<float> values, weights;
@@ -225,6 +242,15 @@ TEST_CASE("products and the blocks of transformers have Keras' losses, metrics a
       for (const int micro_batches : {1, 2}) {
         check_case(golden, {which.name, "layers: [" + which.model + "]", which.loss}, micro_batches);
       }
+    }
+  }
+}
+
+TEST_CASE("convolutional LSTMs over rows, images and volumes have Keras' losses and gradients") {
+  const Golden golden("keras_conv_lstm.safetensors");
+  for (const KerasCase& which : conv_lstm_cases()) {
+    for (const int micro_batches : {1, 2}) {
+      check_case(golden, {which.name, "layers: [" + which.model + "]", which.loss}, micro_batches);
     }
   }
 }

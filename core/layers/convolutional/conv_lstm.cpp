@@ -1,0 +1,248 @@
+// conv_lstm1d, conv_lstm2d and conv_lstm3d: kernel (size..., in, 4 filters), recurrent_kernel (size..., filters, 4
+// filters), bias (4 filters). The gates are in Keras' order: input, forget, candidate, output.
+#include <algorithm>
+#include <functional>
+
+#include "core/base/format.h"
+#include "core/graph/ops/images/convolution.h"
+#include "core/graph/ops/images/padding.h"
+#include "core/graph/ops/reshaping/shaping.h"
+#include "core/layers/activations.h"
+#include "core/layers/expression/layer_expression.h"
+#include "core/layers/initializers.h"
+#include "core/layers/regularizers.h"
+#include "core/layers/table.h"
+#include "core/layers/window.h"
+
+namespace trainctl {
+namespace {
+
+// The value of an activation of x as an expression.
+std::string applied(const Choice& activation, const std::string& x) {
+  const auto& options = activation.as<ActivationOptions>();
+  if (activation.name == "linear") return x;
+  if (activation.name == "leaky_relu") return format("leaky_relu({}, {})", x, options.negative_slope);
+  if (activation.name == "elu") return format("elu({}, {})", x, options.alpha);
+  if (activation.name == "gelu") return format("gelu({}, {})", x, options.approximate ? "True" : "False");
+  return format("{}({})", activation.name, x);
+}
+
+// The value of an expression of tensors that have samples.
+TensorId value(Layer& layer, const std::string& text, const std::map<std::string, TensorId>& tensors) {
+  ExpressionScope scope = scope_of(layer);
+  for (const auto& [name, tensor] : tensors) scope.tensors[name] = {tensor, true};
+  ExpressionBuilder builder(scope);
+  return builder.tensor(builder.evaluate(parse_expression(text)));
+}
+
+TensorId reshaped(Layer& layer, TensorId x, Shape shape) {
+  return layer.op(std::make_shared<Reshape>(std::move(shape)), {x})[0];
+}
+
+// Appends the steps of x [N, T, C], each [N, 1, C]. They are taken by halves, so that their gradients are not added
+// step by step at the size of x.
+void take_steps(Layer& layer, TensorId x, std::vector<TensorId>& steps) {
+  const Shape all = layer.type(layer.output(x)).shape;
+  if (all[1] == 1) return steps.push_back(x);
+  const TensorId image = reshaped(layer, x, {all[0], 1, all[1], all[2]});
+  const std::int64_t half = all[1] / 2;
+  for (const auto& [begin, count] : {std::pair{std::int64_t{0}, half}, {half, all[1] - half}}) {
+    const Borders others{{0, begin}, {0, all[1] - begin - count}};
+    const TensorId part = layer.op(std::make_shared<Crop2d>(others), {image})[0];
+    take_steps(layer, reshaped(layer, part, {all[0], count, all[2]}), steps);
+  }
+}
+
+// An LSTM over sequences of rows (1 axis), images (2 axes) or volumes (3 axes), whose products are convolutions.
+template <std::size_t axes>
+struct ConvLstmOptions final : ChainedLayer {
+  using Sizes = std::array<std::int64_t, axes>;
+  static constexpr std::size_t window_axes = std::max<std::size_t>(axes, 2);  // a row is an image one pixel high
+  using ConvWindow = WindowOf<window_axes>;
+
+  std::int64_t filters = 0;
+  Sizes kernel_size{};
+  Sizes strides = ones();
+  PaddingMode padding = PaddingMode::valid;
+  Sizes dilation_rate = ones();
+  ActivationChoice activation{"tanh"};
+  ActivationChoice recurrent_activation{"sigmoid"};
+  bool use_bias = true;
+  InitializerChoice kernel_initializer{"glorot_uniform"};
+  InitializerChoice recurrent_initializer{"orthogonal"};
+  InitializerChoice bias_initializer{"zeros"};
+  bool unit_forget_bias = true;
+  RegularizerChoice kernel_regularizer, recurrent_regularizer, bias_regularizer;
+  bool return_sequences = false;
+  bool go_backwards = false;
+
+  Feature expand(Layer& layer, const std::vector<Feature>& inputs) const override {
+    const Feature& input = inputs[0];
+    if (!is_supported(layer, input)) return {};
+    const Shape x = layer.type(input).shape;
+    ConvWindow window;
+    set(window.size, kernel_size);
+    set(window.strides, strides);
+    set(window.dilation, dilation_rate);
+    typename ConvWindow::Sizes sizes = ConvWindow().size;
+    std::copy_n(x.sizes().begin() + 2, axes, sizes.end() - axes);
+    if (const auto wrong = resolve_padding(window, padding, sizes, "kernel")) return layer.error(*wrong, input);
+    const TensorId images = reshaped(layer, input.tensor, whole(checked_multiply(x[0], x[1]), sizes, x.back()));
+    const TensorId y = layer.op(std::make_shared<Conv<window_axes>>(window, 1), operands(layer, images, x.back()))[0];
+    return layer.output(outputs(layer, y, x[0], x[1]));
+  }
+
+  static Keys<ConvLstmOptions> keys(const char* kind, const char* meaning) {
+    using O = ConvLstmOptions;
+    return layer_keys<O>(kind, meaning)
+        .required("filters", &O::filters, "Number of channels of the output and of the states.",
+                  between(1, max_channels / 4))
+        .required("kernel_size", &O::kernel_size, "Size of the windows of both convolutions.", at_least(1))
+        .key("strides", &O::strides, "Steps of the input's window; the states' window has steps of 1.", at_least(1))
+        .key("padding", &O::padding, "Padding of the input; the states have the padding same.")
+        .key("dilation_rate", &O::dilation_rate, "Distance between the elements of the input's window.", at_least(1))
+        .key("activation", &O::activation, "Activation of candidates and outputs.")
+        .key("recurrent_activation", &O::recurrent_activation, "Activation of the gates.")
+        .key("use_bias", &O::use_bias, "Whether a bias is added.")
+        .key("kernel_initializer", &O::kernel_initializer, "Initial values of the kernel.")
+        .key("recurrent_initializer", &O::recurrent_initializer, "Initial values of the recurrent kernel.")
+        .key("bias_initializer", &O::bias_initializer, "Initial values of the bias.")
+        .key("unit_forget_bias", &O::unit_forget_bias, "Whether the initial bias of the forget gate is 1.")
+        .key("kernel_regularizer", &O::kernel_regularizer, "A penalty on the kernel.")
+        .key("recurrent_regularizer", &O::recurrent_regularizer, "A penalty on the recurrent kernel.")
+        .key("bias_regularizer", &O::bias_regularizer, "A penalty on the bias.")
+        .key("return_sequences", &O::return_sequences, "Whether the output has all steps instead of only the last one.")
+        .key("go_backwards", &O::go_backwards,
+             "Whether steps are processed from the last to the first; an output of all steps has them in that order.");
+  }
+
+ private:
+  static constexpr Sizes ones() {
+    Sizes sizes{};
+    sizes.fill(1);
+    return sizes;
+  }
+  static void set(typename ConvWindow::Sizes& of_window, const Sizes& sizes) {
+    std::copy(sizes.begin(), sizes.end(), of_window.end() - axes);
+  }
+  static Shape whole(std::int64_t samples, const typename ConvWindow::Sizes& sizes, std::int64_t channels) {
+    std::vector<std::int64_t> all(sizes.begin(), sizes.end());
+    all.push_back(channels);
+    return Shape(std::move(all)).with_front(samples);
+  }
+
+  bool is_supported(Layer& layer, const Feature& input) const {
+    const Shape x = layer.shape(input);
+    const char* axis_names[] = {"length", "height, width", "depth, height, width"};
+    if (x.rank() != static_cast<std::int64_t>(axes) + 2) {
+      layer.error(format("input {} is not a sequence (steps, {}, channels)", to_string(x), axis_names[axes - 1]),
+                  input);
+      return false;
+    }
+    if (x[0] < 2) {
+      layer.error("the input has one step: the layer needs at least two", input);
+      return false;
+    }
+    for (const ActivationChoice* chosen : {&activation, &recurrent_activation}) {
+      if (chosen->name != "softmax") continue;
+      layer.error("the activation softmax is not element-wise: use another one", input);
+      return false;
+    }
+    if (input.masked()) {
+      layer.error("the input has a padding mask, which the layer does not read", input);
+      return false;
+    }
+    return true;
+  }
+
+  TensorId parameter(Layer& layer, const char* name, std::int64_t channels, const Choice& initializer,
+                     const RegularizerChoice& regularizer) const {
+    std::vector<std::int64_t> sizes(kernel_size.begin(), kernel_size.end());
+    sizes.insert(sizes.end(), {channels, 4 * filters});
+    const Shape shape(std::move(sizes));
+    return layer.parameter(name, shape, make_initializer(initializer, shape), true, penalty_of(regularizer));
+  }
+
+  // The images, the kernel and the bias.
+  std::vector<TensorId> operands(Layer& layer, TensorId images, std::int64_t channels) const {
+    std::vector<TensorId> ids{images, parameter(layer, "kernel", channels, kernel_initializer, kernel_regularizer)};
+    if (!use_bias) return ids;
+    Initializer initializer = make_initializer(bias_initializer, {4 * filters});
+    initializer.ones_begin = unit_forget_bias ? filters : 0;
+    initializer.ones_end = unit_forget_bias ? 2 * filters : 0;
+    ids.push_back(layer.parameter("bias", {4 * filters}, initializer, false, penalty_of(bias_regularizer)));
+    return ids;
+  }
+
+  // The output of the layer for y [N * T, P..., 4 filters], the convolved inputs of all steps.
+  TensorId outputs(Layer& layer, TensorId y, std::int64_t samples, std::int64_t count) const {
+    const Shape of_steps = layer.type(layer.output(y)).shape;
+    const Shape of_step = of_steps.without_front().with_front(samples);
+    typename ConvWindow::Sizes sizes{};
+    std::copy_n(of_steps.sizes().begin() + 1, window_axes, sizes.begin());
+    ConvWindow window;
+    set(window.size, kernel_size);
+    const auto wrong = resolve_padding(window, PaddingMode::same, sizes, "kernel");
+    require(!wrong, "conv_lstm: the states' window does not fit");
+    const auto recurrent = std::make_shared<Conv<window_axes>>(window, 1);
+    const TensorId kernel = parameter(layer, "recurrent_kernel", filters, recurrent_initializer, recurrent_regularizer);
+    std::vector<TensorId> steps;
+    take_steps(layer, reshaped(layer, y, {samples, count, of_step.without_front().count()}), steps);
+    if (go_backwards) std::reverse(steps.begin(), steps.end());
+    TensorId h = no_tensor, c = no_tensor;
+    std::vector<TensorId> all;
+    for (const TensorId step : steps) {
+      TensorId z = reshaped(layer, step, of_step);
+      if (h != no_tensor) z = value(layer, "x + r", {{"x", z}, {"r", layer.op(recurrent, {h, kernel})[0]}});
+      next_states(layer, z, h, c);
+      all.push_back(h);
+    }
+    // The shape of a sample without the height of a row.
+    const Shape state(std::vector<std::int64_t>(of_step.sizes().end() - axes - 1, of_step.sizes().end() - 1));
+    const Shape output = joined(state, filters);
+    if (!return_sequences) return reshaped(layer, h, output.with_front(samples));
+    for (TensorId& state_of_step : all) state_of_step = reshaped(layer, state_of_step, {samples, output.count()});
+    return reshaped(layer, layer.op(std::make_shared<Concatenate>(), all)[0],
+                    output.with_front(count).with_front(samples));
+  }
+
+  static Shape joined(const Shape& positions, std::int64_t channels) {
+    std::vector<std::int64_t> sizes = positions.sizes();
+    sizes.push_back(channels);
+    return Shape(std::move(sizes));
+  }
+
+  // Sets the states after a step. z [N, P..., 4 filters] has the values of the gates before their activations; c is
+  // no_tensor before the first step.
+  void next_states(Layer& layer, TensorId z, TensorId& h, TensorId& c) const {
+    const auto gate = [&](int number, const Choice& function) {
+      return applied(function, format("z[..., {}:{}]", number * filters, (number + 1) * filters));
+    };
+    const std::string candidate = gate(0, recurrent_activation) + " * " + gate(2, activation);
+    c = c == no_tensor ? value(layer, candidate, {{"z", z}})
+                       : value(layer, gate(1, recurrent_activation) + " * c + " + candidate, {{"z", z}, {"c", c}});
+    h = value(layer, gate(3, recurrent_activation) + " * " + applied(activation, "c"), {{"z", z}, {"c", c}});
+  }
+};
+
+}  // namespace
+
+Section conv_lstm1d() {
+  return ConvLstmOptions<1>::keys("conv_lstm1d", "conv_lstm2d over sequences of rows (steps, length, channels).");
+}
+
+Section conv_lstm2d() {
+  return ConvLstmOptions<2>::keys(
+      "conv_lstm2d",
+      "Long short-term memory over sequences of images (steps, height, width, channels), such as films, with "
+      "convolutions instead of products; Shi et al. (2015). Each step is a part of the program: time and memory to "
+      "plan "
+      "grow with the steps.");
+}
+
+Section conv_lstm3d() {
+  return ConvLstmOptions<3>::keys("conv_lstm3d",
+                                  "conv_lstm2d over sequences of volumes (steps, depth, height, width, channels).");
+}
+
+}  // namespace trainctl
