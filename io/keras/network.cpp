@@ -45,8 +45,6 @@ bool does_nothing_in_prediction(const std::string& kind) {
                                            "RandomElasticTransform",
                                            "RandomErasing",
                                            "RandomColorDegeneration",
-                                           "GaussianDropout",
-                                           "AlphaDropout",
                                            "ActivityRegularization"};
   return kinds.contains(kind);
 }

@@ -279,7 +279,7 @@ def unknown():
     x = keras.Input((6, 6, 4))
     y = L.Conv2D(4, 3, padding="same", activity_regularizer="l2", name="penalised")(x)
     y = L.BatchNormalization(axis=1, name="rows")(y)
-    y = L.ConvLSTM1D(2, 1, return_sequences=True, name="film")(y)
+    y = L.AdaptiveAveragePooling2D((6, 3), name="adaptive")(y)
     y = L.LSTM(3, recurrent_activation="relu", name="rectified")(L.Reshape((36, 2))(y))
     return keras.Model(x, L.Rescaling(1 / 255)(y) * 2.0, name="unknown")
 
@@ -288,6 +288,20 @@ def own_mask():
     """A mask that does not follow from padding."""
     x, mask = keras.Input((6, 4), name="x"), keras.Input((6,), dtype="bool", name="shown")
     return keras.Model([x, mask], L.GRU(3, name="gru")(x, mask=mask), name="own_mask")
+
+
+def films():
+    """Convolutional LSTMs, and layers that multiply by random numbers in training."""
+    return keras.Sequential([
+        keras.Input((4, 6, 7, 2)),
+        L.ConvLSTM2D(3, (3, 2), padding="same", return_sequences=True, recurrent_activation="hard_sigmoid", name="films"),
+        L.GaussianDropout(0.1),
+        L.ConvLSTM2D(2, 2, strides=2, go_backwards=True, return_sequences=True, unit_forget_bias=False, name="shorter"),
+        L.AlphaDropout(0.2),
+        L.Reshape((4, 3, 6)),
+        L.ConvLSTM1D(2, 2, dilation_rate=2, use_bias=False, name="rows"),
+        L.Flatten(),
+    ], name="films")
 
 
 normal = lambda *shape: rng.normal(0, 1, shape).astype(np.float32)
@@ -310,3 +324,4 @@ save(limits, "limits.keras", [normal(3, 4, 6)])
 save(translation, "translation.keras", [rng.integers(0, 5, (3, 6)).astype(np.int32), normal(3, 5, 3)])
 save(volumes, "volumes.keras", [normal(3, 6, 9, 8, 2)])
 save(largest, "largest.keras", [normal(3, 3, 4, 5, 2)])
+save(films, "films.keras", [normal(3, 4, 6, 7, 2)])

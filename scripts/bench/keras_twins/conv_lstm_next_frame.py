@@ -3,9 +3,12 @@ import keras
 from keras import layers
 
 
+LEARNING_RATE = 0.001
+
+
 def data(random, samples):
     """Squares that move by one pixel with each frame. The targets are the next frames."""
-    films = random.uniform(0, 0.1, (samples, 5, 12, 12, 1))
+    films = random.uniform(0, 0.1, (samples, 5, 8, 8, 1))
     for film in films:
         y, x = random.integers(1, 5, 2)
         for t, frame in enumerate(film):
@@ -15,7 +18,7 @@ def data(random, samples):
 
 
 def network():
-    model = keras.Sequential([layers.Input((4, 12, 12, 1))])
+    model = keras.Sequential([layers.Input((4, 8, 8, 1))])
     for i, size in enumerate((5, 3, 1), 1):
         model.add(layers.ConvLSTM2D(16, size, padding="same", return_sequences=True, activation="relu", name=f"lstm{i}"))
         if i < 3:
