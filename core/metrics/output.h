@@ -27,6 +27,8 @@ struct ResolvedOutput {
   SampleShares shares = {};  // of an added loss over the whole batch: the samples of all ranks; else no counts
   bool is_masked = false;    // whether the output has a padding mask
 
+  // Whether there is a loss; without one, there are no targets, sums and results.
+  bool has_loss() const { return !loss.is_none; }
   // Whether losses and metrics leave out positions, by a padding mask or the target.
   bool masks() const { return is_masked || loss.ignore_index.has_value(); }
   // The factor of the gradient of the sum of losses, which the update divides by the step's count.

@@ -61,7 +61,11 @@ Keys<TestOptions> TestOptions::keys() {
 }
 
 void DataOptions::check_names_of(const std::vector<std::string>& inputs, const std::vector<std::string>& outputs,
-                                 Reader& reader) const {
+                                 const std::vector<bool>& needed, Reader& reader) const {
+  std::vector<std::string> with_targets;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    if (needed[i]) with_targets.push_back(outputs[i]);
+  }
   // If the user did not set `transform`, a run's resolved config holds the default without a name.
   if (transform.named() || !transform.of("").empty()) {
     check_names(transform, inputs, "input", Coverage::some, reader);
@@ -74,7 +78,8 @@ void DataOptions::check_names_of(const std::vector<std::string>& inputs, const s
   }
   const auto check_files = [&](const DataLocations& where) {
     check_names(where.x, inputs, "input", Coverage::all, reader);
-    check_names(where.y, outputs, "output", Coverage::all, reader);
+    check_names(where.y, outputs, "output", Coverage::some, reader);
+    check_covers(where.y, with_targets, "output", reader);
   };
   if (dataset) {
     check_files(dataset.as<DatasetOptions>());

@@ -47,6 +47,23 @@ void check_list(const std::vector<Reference>& references, const char* what, Read
   }
 }
 
+// Reports an added loss that reads targets without saying of which output, or of an output that does not exist.
+void check_targets(const AddedLoss& loss, const ModelOptions& model, Reader& reader) {
+  const std::vector<std::string> outputs = names_of(model.outputs);
+  const std::string& name = loss.targets.name;
+  if (!name.empty() && model.outputs.empty()) {
+    reader.error(loss.targets.location, "the model has one output, which has no name: leave `targets` out");
+  } else if (!name.empty() && std::ranges::find(outputs, name) == outputs.end()) {
+    std::string hint = suggestion(name, outputs);
+    if (hint.empty()) hint = "; there is " + join_or(outputs);
+    reader.error(loss.targets.location, format("the model has no output '{}'{}", name, hint));
+  } else if (name.empty() && outputs.size() > 1 && loss.reads_targets()) {
+    reader.error(
+        loss.expression.location,
+        format("the expression uses y_true: set the output whose targets they are, targets: {}", join_or(outputs)));
+  }
+}
+
 // Reports names of added losses that cannot be names of results, or that outputs have, too.
 void check_added_losses(const ModelOptions& model, Reader& reader) {
   for (const auto& [name, loss] : model.add_loss) {
@@ -56,6 +73,7 @@ void check_added_losses(const ModelOptions& model, Reader& reader) {
                                     "'output', and does not begin with 'val'",
                                     name));
     }
+    check_targets(loss, model, reader);
     for (const Reference& output : model.outputs) {
       if (output.name == name) reader.error(location, format("add_loss '{}': an output has this name, too", name));
     }
@@ -149,6 +167,13 @@ Keys<ModelOptions> ModelOptions::keys() {
 
 bool has_whole_batch_loss(const ModelOptions& model) {
   return std::ranges::any_of(model.add_loss, [](const auto& loss) { return loss.second.whole_batch; });
+}
+
+bool adds_loss_of_targets(const ModelOptions& model, const std::string& output) {
+  return std::ranges::any_of(model.add_loss, [&](const auto& loss) {
+    const AddedLoss& added = loss.second;
+    return (added.targets.name == output || model.outputs.size() <= 1) && added.reads_targets();
+  });
 }
 
 std::vector<std::string> input_names(const ModelOptions& model) { return names_of(model.inputs); }

@@ -162,7 +162,7 @@ std::vector<std::shared_ptr<const Dataset>> csv_inputs(const std::vector<std::st
     const auto width = std::ssize(own), lines = std::ssize(*rows) / width;
     DeclaredInfo row_info = declared;
     row_info.sample.reset();  // declared.sample is the shape of the samples that are made of the rows
-    const bool with_targets = !columns.targets.empty() && !declared.target_is_input;
+    const bool with_targets = !columns.targets.empty() && !declared.targets_may_miss();
     Array row_array{path, {lines, width}, ElementType::float32, false, bytes_of(rows)};
     std::shared_ptr<const Dataset> stored;
     if (i > 0 || columns.targets.empty()) {

@@ -116,7 +116,7 @@ TableColumns choose_columns(const std::string& path, const CsvFormat& csv, const
   }
   for (const std::string& name : csv.target) columns.targets.push_back(find_column(names, name, path));
   if (!csv.weight.empty()) columns.weight = find_column(names, csv.weight, path);
-  if (csv.target.empty()) {
+  if (csv.target.empty() && !inputs[0].declared.target_unused) {
     const bool weight_is_last = columns.weight == names.size() - 1 && names.size() > 1;
     columns.targets.push_back(names.size() - (weight_is_last ? 2 : 1));
   }

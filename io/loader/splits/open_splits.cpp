@@ -61,6 +61,7 @@ DatasetGroup open_training(const DataOptions& options, std::uint64_t seed, const
                                 {target.values, target.class_numbers, 0, target.ignored},
                                 skips});
     declared.targets.back().target_is_input = options.target_is_input();
+    declared.targets.back().target_unused = target.unused;
     declared.targets.back().cache_folder = options.cache_path.text;
     if (!options.validation || !options.validation->split) continue;
     declared.targets.back().trained_on = [&](const Dataset& opened) {
@@ -88,6 +89,7 @@ DatasetGroup open_held_out(const DataOptions& options, const DataLocations& wher
     declared.targets.push_back(
         {{}, {}, &info, {.class_numbers = use.targets[i].class_numbers, .ignored = use.targets[i].ignored}, skips});
     declared.targets.back().target_is_input = options.target_is_input();
+    declared.targets.back().target_unused = use.targets[i].unused;
     declared.targets.back().cache_folder = options.cache_path.text;
   }
   return with_utf8_names(where, dataset_of(options).open_pieces(where.pieces(), split, declared, seed));
@@ -125,6 +127,9 @@ OpenedSplits open_splits(const DataOptions& options, std::uint64_t seed, const D
     splits[2].emplace();
     splits[2]->group = open_held_out(options, *options.test, SplitKind::test, training, use, seed);
     splits[2]->subset = Subset::all(splits[2]->group.size());
+  }
+  for (auto& split : splits) {
+    for (std::size_t i = 0; split && i < use.targets.size(); ++i) split->unused.push_back(use.targets[i].unused);
   }
   return splits;
 }

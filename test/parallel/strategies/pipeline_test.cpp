@@ -198,6 +198,7 @@ class Source final : public BatchSource {
     const std::int64_t batch = step_ < 2 ? full : last;
     const Share share = share_of(batch, rank_);
     batch_ = samples_.share(step_ * full + share.first, share.count);
+    batch_.global_count = batch;
     batch_.last_of_epoch = ++step_ == 3;
     return batch_;
   }
