@@ -35,6 +35,15 @@ Keys<T> with_location(Keys<T> keys) {
       .key("samples", &T::samples, "synthetic: the number of samples.", between(1, max_synthetic_samples));
 }
 
+// Reports a horizon that has no effect. 1 is its default, which a run's own config holds, too.
+void check_horizon(const DataOptions& options, const Node& node, Reader& reader) {
+  const Node* windows = node.find("windows");
+  const Node* horizon = windows != nullptr && windows->is_map() ? windows->find("horizon") : nullptr;
+  if (horizon == nullptr || !options.target_is_input() || parse_integer(horizon->text).value_or(0) <= 1) return;
+  reader.error(horizon->location,
+               "with `label_mode: input` the target is the window itself, and not a row after it: leave `horizon` out");
+}
+
 }  // namespace
 
 Keys<ValidationOptions> ValidationOptions::keys() {
@@ -144,6 +153,7 @@ Keys<DataOptions> DataOptions::keys() {
       .check([](const DataOptions& options, const Node& node, Reader& reader) {
         check_keys(options, node, "validation", reader);
         check_keys(options, node, "test", reader);
+        check_horizon(options, node, reader);
         if (options.dataset) options.dataset.as<DatasetOptions>().check_lengths(options.dataset.location, reader);
       });
 }

@@ -27,13 +27,19 @@ std::vector<std::string> feature_names(const ModelOptions& model) {
   return model.inputs.empty() ? std::vector<std::string>{"input"} : names_of(model.inputs);
 }
 
-void check_list(const std::vector<Reference>& references, const char* what, Reader& reader) {
+void check_list(const std::vector<Reference>& references, const std::string& what, Reader& reader) {
+  const bool is_output = what == "output";
   if (references.size() > max_outputs) {
     reader.error(references[0].location,
                  format("there are {} {}s, but at most {} are allowed", references.size(), what, max_outputs));
   }
   for (std::size_t i = 0; i < references.size(); ++i) {
-    if (!is_name(references[i].name)) {
+    if (const std::string& name = references[i].name; is_output && name.find('/') != std::string::npos) {
+      reader.error(references[i].location,
+                   format("output '{}': only layers of the model's own list can be named; let one of them read this "
+                          "value, as in `lambda: {{name: {}, from: {}, expression: x}}`, and name that layer",
+                          name, name.substr(name.rfind('/') + 1), name));
+    } else if (!is_name(name)) {
       reader.error(references[i].location,
                    format("{} '{}': a name consists of letters, digits, '_', '-' and '.'", what, references[i].name));
     }
@@ -116,7 +122,7 @@ void check_model(const ModelOptions& model, const Node&, Reader& reader) {
   const std::vector<std::string> names = layer_names(model.layers, "", feature_names(model), ignored);
   for (std::size_t i = 0; i < model.outputs.size(); ++i) {
     const Reference& output = model.outputs[i];
-    if (layer_of(model, i)) continue;
+    if (layer_of(model, i) || !is_name(output.name)) continue;  // a name that is no name was reported
     reader.error(output.location,
                  format("there is no layer '{}' for this output{}", output.name, suggestion(output.name, names)));
   }

@@ -38,6 +38,19 @@ DatasetGroup with_utf8_names(const DataLocations& where, DatasetGroup group) {
   return group;
 }
 
+// Calls `open`, and adds the location of the data set to an error of the config that has none.
+template <class Open>
+auto located(const DataOptions& options, Open open) {
+  try {
+    return open();
+  } catch (const ConfigError&) {
+    throw;
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::config || error.location().known()) throw;
+    throw Error(ErrorKind::config, options.dataset.location, error.what());
+  }
+}
+
 DatasetGroup open_training(const DataOptions& options, std::uint64_t seed, const DataUse& use) {
   const DatasetOptions& dataset = dataset_of(options);
   if ((use.inputs.size() > 1 && !dataset.holds_several()) ||
@@ -107,7 +120,9 @@ std::optional<std::int64_t> declared_classes(const DataOptions& options, const s
   return classes ? std::optional(*classes) : std::nullopt;
 }
 
-OpenedSplits open_splits(const DataOptions& options, std::uint64_t seed, const DataUse& use) {
+namespace {
+
+OpenedSplits opened(const DataOptions& options, std::uint64_t seed, const DataUse& use) {
   OpenedSplits splits;
   const DatasetGroup training = open_training(options, seed, use);
   splits[0] = {training, Subset::all(training.size())};
@@ -132,6 +147,12 @@ OpenedSplits open_splits(const DataOptions& options, std::uint64_t seed, const D
     for (std::size_t i = 0; split && i < use.targets.size(); ++i) split->unused.push_back(use.targets[i].unused);
   }
   return splits;
+}
+
+}  // namespace
+
+OpenedSplits open_splits(const DataOptions& options, std::uint64_t seed, const DataUse& use) {
+  return located(options, [&] { return opened(options, seed, use); });
 }
 
 }  // namespace trainctl
