@@ -12,6 +12,7 @@ Section average();
 Section bidirectional();
 Section average_pooling1d();
 Section average_pooling3d();
+Section category_encoding();
 Section class_token();
 Section conv1d();
 Section conv1d_transpose();
