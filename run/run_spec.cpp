@@ -7,6 +7,7 @@
 
 #include "core/base/format.h"
 #include "core/base/utf8.h"
+#include "core/metrics/loss.h"
 #include "core/metrics/monitor.h"
 #include "core/metrics/targets.h"
 #include "io/yaml/presets.h"
@@ -68,6 +69,12 @@ void check_monitors(const RunSpec& spec, const Node& node, Reader& reader) {
                section->location, "early_stopping");
 }
 
+// Whether the loss of an output, or an added loss, reads targets of the output.
+bool needs_targets(const RunSpec& spec, const std::string& output) {
+  const Choice& loss = spec.train.loss.of(output);
+  return !loss || loss.as<LossOptions>().trains() || adds_loss_of_targets(spec.model, output);
+}
+
 // Losses, metrics and files must be given by the names of the model's inputs and outputs.
 void check_inputs_and_outputs(const RunSpec& spec, const Node& node, Reader& reader) {
   const Node* train = node.find("train");
@@ -76,7 +83,9 @@ void check_inputs_and_outputs(const RunSpec& spec, const Node& node, Reader& rea
   if (std::any_of(spec.model.outputs.begin(), spec.model.outputs.end(), reported)) return;
   const std::vector<std::string> outputs = output_names(spec.model);
   spec.train.check_names_of(spec.model, *train, reader);
-  spec.data.check_names_of(input_names(spec.model), outputs, reader);
+  std::vector<bool> needed;
+  for (const std::string& output : outputs) needed.push_back(needs_targets(spec, output));
+  spec.data.check_names_of(input_names(spec.model), outputs, needed, reader);
 }
 
 // Loss scales depend on the gradients of all replicas, which sync_every does not add in every step.
@@ -204,7 +213,9 @@ DataUse data_use(const RunSpec& spec) {
   for (const std::string& name : input_names(spec.model)) use.inputs.push_back({name, token_count(spec.model, name)});
   for (const std::string& name : output_names(spec.model)) {
     const Choice& loss = spec.train.loss.of(name);
-    use.targets.push_back({name, takes_values(loss), takes_class_numbers(loss), loss.as<LossOptions>().ignore_index});
+    const auto& options = loss.as<LossOptions>();
+    use.targets.push_back(
+        {name, takes_values(loss), takes_class_numbers(loss), options.ignore_index, !needs_targets(spec, name)});
   }
   use.class_weights = spec.train.class_weights;
   return use;

@@ -66,6 +66,9 @@ struct Graph {
   // For each output: its padding mask, uint8 [batch, P...] for an output [batch, P..., K], which is 0 at the positions
   // that losses and metrics leave out; no_tensor if there is none. Empty if no output has a mask.
   std::vector<TensorId> masks = {};
+  // For each output: its targets, role input, if ops of the graph read them; else no_tensor. Empty if no op reads
+  // targets.
+  std::vector<TensorId> targets = {};
   std::int64_t bytes = 0;  // total size of all tensors
 
   // The maximum of `bytes`, which exceeds the memory of any machine a thousandfold. Sums and small multiples of sizes

@@ -20,6 +20,7 @@ const ChoiceTable& layer_choices() {
                                      DenseOptions::keys(),
                                      einsum_dense(),
                                      embedding(),
+                                     category_encoding(),
                                      masking(),
                                      segment_embedding(),
                                      position_embedding(),

@@ -13,6 +13,7 @@ Section average();
 Section bidirectional();
 Section average_pooling1d();
 Section average_pooling3d();
+Section category_encoding();
 Section class_token();
 Section conv_lstm1d();
 Section conv_lstm2d();

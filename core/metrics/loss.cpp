@@ -66,9 +66,22 @@ struct LossRuleOptions<ExpressionLoss> final : LossOptions, OutputExpression {
   }
 };
 
+// The options of an output without a loss.
+struct NoLossOptions final : LossOptions {
+  LossRule rule() const override { return ExpressionLoss{}; }
+  bool trains() const override { return false; }
+};
+
+Section no_loss_section() {
+  return Keys<NoLossOptions>("none",
+                             "No loss, like Keras' None: added losses (model.add_loss) or other outputs train the "
+                             "layers before this output. It has no metrics, and needs no targets in the data unless an "
+                             "added loss reads them.");
+}
+
 template <class... Rules>
 std::vector<Section> loss_sections(const std::variant<Rules...>*) {
-  return {LossRuleOptions<Rules>::section()...};
+  return {LossRuleOptions<Rules>::section()..., no_loss_section()};
 }
 
 std::string_view text(FinalActivation activation) {
@@ -88,6 +101,7 @@ ResolvedLoss resolve_loss(const Choice& choice, FinalActivation network, Reader&
   const auto& options = choice.as<LossOptions>();
   ResolvedLoss loss{options.rule(), FinalActivation::none, choice.location};
   loss.expression = options.expression();
+  loss.is_none = !options.trains();
   if (options.ignore_index) loss.ignore_index = static_cast<std::int32_t>(*options.ignore_index);
   const LossLink link = link_of(loss.rule);
   if (link == LossLink::identity || options.from_logits == FromLogits::yes) return loss;

@@ -24,6 +24,8 @@ struct LossOptions : Options {
   std::optional<std::int64_t> ignore_index;        // for losses on class numbers
 
   virtual LossRule rule() const = 0;
+  // Whether there is a loss; false for `none`, whose rule is not used.
+  virtual bool trains() const { return true; }
   // The expression of the loss; null if it is not an expression.
   virtual std::shared_ptr<const OutputExpression> expression() const { return nullptr; }
 };
@@ -38,6 +40,7 @@ struct ResolvedLoss {
   // Targets with this number count neither in the loss nor in the metrics of the output.
   std::optional<std::int32_t> ignore_index = {};
   std::shared_ptr<const OutputExpression> expression = {};  // of a loss that is an expression
+  bool is_none = false;                                     // the output has no loss, targets and metrics
 };
 
 // Resolves a loss for a network that ends in `network`. Reports an error if `from_logits: false` is set for a network

@@ -3,13 +3,18 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <numbers>
 
 #include "core/base/error.h"
 
 namespace trainctl {
 
-std::vector<MetricResult> metric_results(const std::vector<ResolvedOutput>& outputs) {
+std::vector<MetricResult> metric_results(const std::vector<ResolvedOutput>& all_outputs) {
+  std::vector<ResolvedOutput> outputs;
+  std::ranges::copy_if(all_outputs, std::back_inserter(outputs), &ResolvedOutput::has_loss);
+  const bool has_parts =
+      outputs.size() > 1 || outputs[0].is_added;  // parts of the loss, which are results of their own
   std::vector<MetricResult> results;
   std::vector<double> scales;  // for each output: factor of its sum of losses, computed from its weight and rows
   for (const ResolvedOutput& output : outputs)
@@ -19,7 +24,7 @@ std::vector<MetricResult> metric_results(const std::vector<ResolvedOutput>& outp
                        for (std::size_t i = 0; i < scales.size(); ++i) loss += scales[i] * sums[i];
                        return loss / count;
                      }});
-  for (std::size_t i = 0; i < outputs.size() && outputs.size() > 1; ++i) {
+  for (std::size_t i = 0; i < outputs.size() && has_parts; ++i) {
     const auto rows = static_cast<double>(outputs[i].rows_counted);
     const auto mean = [rows](std::span<const double> sums, double count) { return sums[0] / (count * rows); };
     results.push_back({outputs[i].name.empty() ? "output_loss" : outputs[i].prefixed("loss"), i, 1, mean, 0, true});

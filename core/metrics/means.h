@@ -13,7 +13,7 @@
 namespace trainctl {
 
 // The results of a run with these outputs: the loss, which is the weighted sum of the outputs' losses; the loss of each
-// output if there are several ("output_loss" for an output without a name); the metrics.
+// output if there are several ("output_loss" for an output without a name), and of added losses; the metrics.
 std::vector<MetricResult> metric_results(const std::vector<ResolvedOutput>& outputs);
 
 class MetricMeans {

@@ -9,6 +9,7 @@
 #include "core/metrics/loss.h"
 #include "core/metrics/metric.h"
 #include "core/metrics/target_encoding.h"
+#include "core/metrics/targets.h"
 
 namespace trainctl {
 
@@ -30,8 +31,15 @@ struct ResolvedOutput {
   // itself.
   bool is_masked = false;
 
+  // Whether there is a loss; without one, there are no targets, sums and results.
+  bool has_loss() const { return !loss.is_none; }
   // Whether losses and metrics leave out positions, by a padding mask or the target.
   bool masks() const { return is_masked || loss.ignore_index.has_value(); }
+  // The type of the targets in a batch, for a loss of predictions with this shape.
+  TensorType targets_type(const Shape& predictions) const {
+    if (is_over_sequences(loss.rule)) return {{predictions[0], target_length}, DType::int32};
+    return target_type(target_encoding, predictions);
+  }
   // The factor of the gradient of the sum of losses, which the update divides by the step's count.
   float gradient_scale() const { return static_cast<float>(weight / static_cast<double>(rows_counted)); }
   // The name of a result and its tensor, as Keras names them: "digit_loss", or "loss" for the only output.

@@ -190,7 +190,10 @@ TensorType sample_target_type(TargetEncoding encoding, const TargetInfo& targets
   return {targets.shape, DType::float32};
 }
 
-bool takes_values(const Choice& loss) { return targets_of(loss.as<LossOptions>().rule()) == LossTargets::values; }
+bool takes_values(const Choice& loss) {
+  const auto& options = loss.as<LossOptions>();
+  return options.trains() && targets_of(options.rule()) == LossTargets::values;
+}
 
 bool takes_class_numbers(const Choice& loss) {
   return targets_of(loss.as<LossOptions>().rule()) == LossTargets::class_numbers;

@@ -73,19 +73,25 @@ void ProgramBuilder::add_heads(std::vector<ResolvedOutput> outputs, const MeshRa
   StepTensors& step = program_.step;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const TensorId logits = graph_.outputs[i];
-    const TensorId mask = graph_.masks.empty() ? no_tensor : graph_.masks[i];
+    const auto of_output = [i](const std::vector<TensorId>& list) { return i < list.size() ? list[i] : no_tensor; };
+    const OutputTensors of{logits, of_output(graph_.masks), of_output(graph_.targets)};
     if (logits == no_tensor && spec_.predicts()) {  // the output belongs to another stage of the pipeline
       step.predictions.push_back(no_tensor);
       continue;
     }
-    heads_.push_back(spec_.predicts()
-                         ? prediction_head(std::move(outputs[i]), logits, graph_)
-                         : loss_head(std::move(outputs[i]), logits, mask, spec_.divides_by_weight(), graph_, rank));
+    const bool has_loss = outputs[i].has_loss();
+    if (spec_.predicts()) {
+      heads_.push_back(prediction_head(std::move(outputs[i]), logits, graph_));
+    } else if (!has_loss) {
+      heads_.push_back(head_without_loss(std::move(outputs[i]), of, graph_));
+    } else {
+      heads_.push_back(loss_head(std::move(outputs[i]), of, spec_.divides_by_weight(), graph_, rank));
+    }
     const OutputHead& head = heads_.back();
     if (head.values != no_tensor) graph_.outputs[i] = head.values;  // the gradient begins at the values of the loss
     if (!head.output.is_added) step.predictions.push_back(head.predictions);
     if (spec_.predicts()) continue;
-    step.losses.push_back(head.loss);
+    if (has_loss) step.losses.push_back(head.loss);
     if (head.output.is_added) continue;
     program_.target_encodings.push_back(head.output.target_encoding);
     program_.batch.targets.push_back(head.targets);
@@ -117,9 +123,13 @@ Op ProgramBuilder::accumulate_statistics(bool accumulate) const {
   return op;
 }
 
+const OutputHead& ProgramBuilder::first_loss() const {
+  return *std::ranges::find_if(heads_, [](const OutputHead& head) { return head.output.has_loss(); });
+}
+
 // The tensor whose sum is the divisor of the losses: the sample numbers, the weights, or the positions that count.
 TensorId ProgramBuilder::counted() const {
-  const OutputHead& head = heads_.front();
+  const OutputHead& head = first_loss();
   if (masks_) return spec_.divides_by_weight() ? head.weights : head.counted;
   return spec_.divides_by_weight() ? program_.batch.weights : program_.batch.samples;
 }
@@ -149,7 +159,7 @@ std::vector<Op> ProgramBuilder::count_all(bool accumulate) const {
   std::vector<Op> ops;
   const auto count = [&](TensorId counted, TensorId sum) {
     const std::string& name = graph_.tensor(sum).name;
-    if (heads_.front().logits != no_tensor) {
+    if (first_loss().logits != no_tensor) {
       ops.push_back({std::make_shared<Count>(accumulate), {counted}, {sum}, name, {}});
     } else if (!accumulate) {
       ops.push_back({std::make_shared<ZeroGradients>(1), {}, {sum}, name, {}});
@@ -202,9 +212,10 @@ std::vector<Op> ProgramBuilder::sums_of_heads(bool accumulate, bool fused) const
   const SharedSums shared{program_.batch.weights, weight_, program_.step.loss_scale};
   for (std::size_t i = 0; i < heads_.size(); ++i) {
     const bool is_here = heads_[i].logits != no_tensor;
-    if (heads_[i].is_fused != fused || (!is_here && accumulate)) continue;
-    std::vector<Op> own = is_here ? sum_ops(heads_[i], shared, i == 0, graph_.training, accumulate)
-                                  : zero_sums(heads_[i], shared, i == 0, graph_);
+    if (!heads_[i].output.has_loss() || heads_[i].is_fused != fused || (!is_here && accumulate)) continue;
+    const bool counts = &heads_[i] == &first_loss();
+    std::vector<Op> own = is_here ? sum_ops(heads_[i], shared, counts, graph_.training, accumulate)
+                                  : zero_sums(heads_[i], shared, counts, graph_);
     std::move(own.begin(), own.end(), std::back_inserter(ops));
   }
   return ops;

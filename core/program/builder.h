@@ -32,6 +32,7 @@ class ProgramBuilder {
   void add_counts();
   void add_heads(std::vector<ResolvedOutput> outputs, const MeshRank& rank);
   void add_host_values();
+  const OutputHead& first_loss() const;
   TensorId counted() const;
   Op accumulate_statistics(bool accumulate) const;
   std::vector<Op> count_own() const;

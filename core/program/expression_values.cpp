@@ -138,10 +138,15 @@ TensorId add_values(Graph& graph, const ExpressionSources& sources) {
     const ExpressionOperand weight = builder.reshaped(builder.input(weights, x.has_samples), aligned);
     return builder.evaluate(parse_expression(text), {{"x", x}, {"weight", weight}});
   };
-  for (const auto& [name, tensor] : sources.targets) builder.define(name, builder.input(tensor, true));
+  const auto whole = [&](TensorId samples) {
+    return builder.input(gathered(graph, samples, *sources.shares, sources.name), false);
+  };
+  for (const auto& [name, tensor] : sources.targets) {
+    builder.define(name, is_whole ? whole(tensor) : builder.input(tensor, true));
+  }
   for (const auto& [name, tensor] : sources.values) {
     if (is_whole) {
-      builder.define(name, builder.input(gathered(graph, tensor, *sources.shares, sources.name), false));
+      builder.define(name, whole(tensor));
       continue;
     }
     builder.define(name, kept("where(weight == 0, stop_gradient(x), x)", builder.input(tensor, true), sources.weights));

@@ -1,6 +1,8 @@
 // Builds a forward graph from the options of a model, its losses and its metrics.
 #include "core/program/network.h"
 
+#include <algorithm>
+
 #include "core/base/format.h"
 #include "core/metrics/output_expression.h"
 #include "core/optim/optimizer.h"
@@ -32,6 +34,15 @@ void match_output(const ProgramSpec& spec, const ProgramSpec::Output& output, co
                   ResolvedOutput& resolved, Reader& reader) {
   const Shape& shape = graph.tensor(predictions).type.shape;
   const std::size_t before = reader.count();
+  if (resolved.loss.is_none) {
+    if (adds_loss_of_targets(*spec.model, output.name)) resolved.target_encoding = declared_encoding(output.target);
+    if (!output.metrics.empty()) {
+      reader.error(output.metrics.front().location,
+                   "a metric needs the targets that a loss compares with the output, but the loss of this output is "
+                   "none: leave the metric out, or give the output a loss");
+    }
+    return;
+  }
   resolved.target_encoding = match_targets(resolved.loss, shape, output.target, reader);
   if (reader.count() == before) match_weights(resolved.loss, shape, spec.weight, reader);
   resolved.metrics = resolve_metrics(output.metrics, resolved.loss, shape, reader);
@@ -59,16 +70,20 @@ void match_output(const ProgramSpec& spec, const ProgramSpec::Output& output, co
 
 // Reports outputs whose losses leave out different positions: the gradients of all outputs are divided by one count.
 void check_masks(const std::vector<ResolvedOutput>& outputs, const Graph& graph, Reader& reader) {
+  const auto has_loss = [](const ResolvedOutput& output) { return output.has_loss(); };
+  const auto first = static_cast<std::size_t>(std::ranges::find_if(outputs, has_loss) - outputs.begin());
   const auto mask_of = [&](std::size_t i) { return outputs[i].is_masked ? graph.masks[i] : no_tensor; };
-  for (std::size_t i = 1; i < outputs.size(); ++i) {
-    const bool same_mask = mask_of(i) == mask_of(0);
-    if (same_mask && !outputs[i].loss.ignore_index && !outputs[0].loss.ignore_index) continue;
+  for (std::size_t i = first + 1; i < outputs.size(); ++i) {
+    const bool same_mask = mask_of(i) == mask_of(first);
+    if (!has_loss(outputs[i]) || (same_mask && !outputs[i].loss.ignore_index && !outputs[first].loss.ignore_index)) {
+      continue;
+    }
     reader.error(
         outputs[i].loss.location,
         format("the outputs '{}' and '{}' leave out different positions of a sample (by padding masks or "
                "ignore_index), but the losses of all outputs are divided by the same number of positions: give "
                "all outputs the mask of the same layer, and use no ignore_index",
-               outputs[0].name, outputs[i].name));
+               outputs[first].name, outputs[i].name));
   }
 }
 
@@ -126,20 +141,27 @@ Network build_network(const ProgramSpec& spec, std::int64_t micro_batch, bool tr
   network.graph.weights = network.graph.add_tensor(std::move(weights));
   if (network.graph.samples == no_tensor) network.graph.samples = add_sample_numbers(network.graph);
   for (std::size_t i = 0; i < spec.outputs.size() && !network.graph.masks.empty(); ++i) {
-    network.outputs[i].is_masked =
-        network.graph.masks[i] != no_tensor && !is_over_sequences(network.outputs[i].loss.rule);
+    ResolvedOutput& output = network.outputs[i];
+    output.is_masked =
+        network.graph.masks[i] != no_tensor && output.has_loss() && !is_over_sequences(output.loss.rule);
   }
   check_masks(network.outputs, network.graph, reader);
   bool known = true;
   for (std::size_t i = 0; i < spec.outputs.size(); ++i) {
     const Shape& shape = network.graph.tensor(network.graph.outputs[i]).type.shape;
-    match_output(spec, spec.outputs[i], network.graph, network.graph.outputs[i], network.outputs[i], reader);
-    if (!reader.ok()) continue;
+    ResolvedOutput& output = network.outputs[i];
+    match_output(spec, spec.outputs[i], network.graph, network.graph.outputs[i], output, reader);
+    if (!reader.ok() || !output.has_loss()) continue;
     std::string wide = width_warning(network.outputs[i], shape, spec.outputs[i].target);
     if (!wide.empty()) network.warnings.push_back(std::move(wide));
     const double chance = chance_loss(network.outputs[i].loss.rule, shape);
     known = known && chance != 0;
     network.chance_loss += network.outputs[i].weight * chance;
+  }
+  const auto is_none = [](const ResolvedOutput& output) { return output.loss.is_none; };
+  if (built.added_losses.empty() && std::ranges::all_of(network.outputs, is_none)) {
+    reader.error(network.outputs[0].loss.location,
+                 "nothing trains the network: give an output a loss, or add one with model.add_loss");
   }
   if (reader.ok()) add_losses(network, spec, built.added_losses, shares, reader);
   if (!known || !built.added_losses.empty()) network.chance_loss = 0;

@@ -151,11 +151,11 @@ void add_gradients(OutputHead& head, Graph& graph) {
 
 // Adds the head of an added loss. If it is one over the whole batch, its values are those of all ranks, of which this
 // rank's are reported.
-void add_added_loss(OutputHead& head, bool by_weight, Graph& graph) {
+void add_added_loss(OutputHead& head, TensorId mask, bool by_weight, Graph& graph) {
   const std::string name = head.output.prefixed("loss");
   const SampleShares& shares = head.output.shares;
   add_sums(head, graph);
-  head.weights = add_sample_weights(graph, name, by_weight);
+  head.weights = head.counted = add_loss_weights(graph, head.output, mask, head.targets, by_weight);
   if (shares.counts.size() > 1) {
     head.value_weights = gathered(graph, head.weights, shares, name);
     const TensorId own = graph.add_op(std::make_shared<TakeSamples>(shares), {head.logits}, name, {}, {"own"})[0];
@@ -192,29 +192,42 @@ OutputHead prediction_head(ResolvedOutput output, TensorId logits, Graph& graph)
   return head;
 }
 
-OutputHead loss_head(ResolvedOutput resolved, TensorId logits, TensorId mask, bool by_weight, Graph& graph,
+OutputHead head_without_loss(ResolvedOutput output, const OutputTensors& of, Graph& graph) {
+  OutputHead head;
+  if (of.logits != no_tensor && !graph.training) {
+    head = prediction_head(std::move(output), of.logits, graph);
+  } else {
+    head.output = std::move(output);
+    head.logits = of.logits;
+  }
+  head.targets = of.targets;
+  return head;
+}
+
+OutputHead loss_head(ResolvedOutput resolved, const OutputTensors& of, bool by_weight, Graph& graph,
                      const MeshRank& rank) {
   OutputHead head;
   head.output = std::move(resolved);
-  head.logits = logits;
+  head.logits = of.logits;
+  head.targets = of.targets;
+  const TensorId logits = of.logits;
   const ResolvedOutput& output = head.output;
   if (logits == no_tensor) {
     add_sums(head, graph);
     return head;
   }
   if (output.is_added) {
-    add_added_loss(head, by_weight, graph);
+    add_added_loss(head, of.mask, by_weight, graph);
     return head;
   }
   const TensorType type = graph.tensor(logits).type;
   const int ranks = declared_split(graph.tensor(logits), MeshAxis::tensor) ? rank.size(MeshAxis::tensor) : 1;
   const TensorType whole{ranks == 1 ? type.shape : whole_shape(graph.tensor(logits)), type.dtype};
-  const bool sequences = is_over_sequences(output.loss.rule);
-  const TensorType targets = sequences ? TensorType{{whole.shape[0], output.target_length}, DType::int32}
-                                       : target_type(output.target_encoding, whole.shape);
-  head.targets = add(graph, output.prefixed("targets"), targets, Role::input);
-  if (sequences) head.steps = mask;
-  add_weights(head, mask, graph);
+  if (head.targets == no_tensor) {
+    head.targets = add(graph, output.prefixed("targets"), output.targets_type(whole.shape), Role::input);
+  }
+  if (is_over_sequences(output.loss.rule)) head.steps = of.mask;
+  add_weights(head, of.mask, graph);
   add_sums(head, graph);
   if (ranks == 1 && fuses_loss(graph, logits, output)) {
     head.is_fused = true;

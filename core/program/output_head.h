@@ -56,12 +56,20 @@ struct SharedSums {
   TensorId loss_scale = no_tensor;  // float16 only
 };
 
+// The tensors of the graph that belong to an output: its logits, its padding mask, and its targets if ops of the graph
+// read them; else no_tensor.
+struct OutputTensors {
+  TensorId logits = no_tensor, mask = no_tensor, targets = no_tensor;
+};
+
 // Returns the head of an output for prediction, which has only predictions. Adds its tensors to the graph.
 OutputHead prediction_head(ResolvedOutput output, TensorId logits, Graph& graph);
-// Returns the head of an output for training or evaluation; without `logits` it has only the sums. `mask` is the
-// output's padding mask, or no_tensor; `by_weight`: ProgramSpec::divides_by_weight(). Ranks along the tensor axis may
-// hold different ranges of the classes (gather_outputs()).
-OutputHead loss_head(ResolvedOutput output, TensorId logits, TensorId mask, bool by_weight, Graph& graph,
+// Returns the head of an output without a loss: it has predictions in evaluation.
+OutputHead head_without_loss(ResolvedOutput output, const OutputTensors& of, Graph& graph);
+// Returns the head of an output for training or evaluation; without logits it has only the sums. `by_weight`:
+// ProgramSpec::divides_by_weight(). Ranks along the tensor axis may hold different ranges of the classes
+// (gather_outputs()).
+OutputHead loss_head(ResolvedOutput output, const OutputTensors& of, bool by_weight, Graph& graph,
                      const MeshRank& rank);
 
 // Gathers the outputs that are split along the tensor axis, except outputs with a loss that can be computed from ranges

@@ -87,6 +87,16 @@ struct Value<ByName<T>> {
 // Whether all names need a value.
 enum class Coverage { all, some };
 
+// Reports `names` without a value, if any value is set.
+template <class T>
+void check_covers(const ByName<T>& values, const std::vector<std::string>& names, std::string_view what,
+                  Reader& reader) {
+  for (const std::string& name : names) {
+    if (values.empty() || values.find(name)) continue;
+    reader.error(values.entries.front().location, format("no value is set for the {} '{}'", what, name));
+  }
+}
+
 // Reports entries with names that are not among `names`, a value without a name if there are several names, and with
 // Coverage::all names without a value. `names` is {""} if the model's only input or output has no name; then any entry
 // with a name is reported. `what` is the noun for messages: "input" or "output".
@@ -114,11 +124,7 @@ void check_names(const ByName<T>& values, const std::vector<std::string>& names,
     if (hint.empty()) hint = "; there is " + join_or(names);
     reader.error(entry.location, format("the model has no {} '{}'{}", what, entry.name, hint));
   }
-  for (const std::string& name : names) {
-    if (coverage == Coverage::all && !values.find(name)) {
-      reader.error(location, format("no value is set for the {} '{}'", what, name));
-    }
-  }
+  if (coverage == Coverage::all) check_covers(values, names, what, reader);
 }
 
 }  // namespace trainctl

@@ -136,8 +136,11 @@ struct DeclaredInfo {
   // all samples are. Statistics of a data set are computed on these samples only.
   std::function<std::vector<std::int64_t>(const Dataset&)> trained_on;
   bool target_is_input = false;   // the network reproduces its input: targets may be missing
+  bool target_unused = false;     // the network reads no target: targets may be missing
   std::string cache_folder = {};  // for files that are made once; empty: the default folder
 
+  // Whether a data set without targets can be opened.
+  bool targets_may_miss() const { return target_is_input || target_unused; }
   // The number of classes, if it is known; all labels must be below it.
   std::optional<std::int64_t> known_classes() const {
     return training ? std::optional<std::int64_t>(training->classes) : classes;

@@ -65,6 +65,7 @@ struct DataUse {
     std::string name;
     bool values = false, class_numbers = false;  // like target_values and class_numbers in ArrayUse
     std::optional<std::int64_t> ignored = {};    // like ArrayUse::ignored
+    bool unused = false;                         // the data need not have it
   };
   std::vector<Input> inputs = {Input{}};
   std::vector<Target> targets = {Target{}};

@@ -240,7 +240,7 @@ static bool declares_all(const DataOptions& options, const DataUse& use) {
   return std::all_of(use.inputs.begin(), use.inputs.end(),
                      [&](const auto& input) { return declared_shape(options, input.name).has_value(); }) &&
          std::all_of(use.targets.begin(), use.targets.end(), [&](const auto& target) {
-           return options.target_is_input() || declared_classes(options, target.name).has_value();
+           return options.target_is_input() || target.unused || declared_classes(options, target.name).has_value();
          });
 }
 
@@ -277,6 +277,10 @@ DataInfo describe(const DataOptions& options, std::uint64_t seed, const DataUse&
     const LabelMode mode = options.label_mode.of(target.name);
     if (options.target_is_input()) {
       info.targets.push_back({0, info.inputs[0].sample});
+      continue;
+    }
+    if (target.unused) {
+      info.targets.emplace_back();
       continue;
     }
     TargetInfo added{*declared_classes(options, target.name), {}, mode, {}, {}, mixes(options)};

@@ -35,6 +35,15 @@ Keys<T> with_location(Keys<T> keys) {
       .key("samples", &T::samples, "synthetic: the number of samples.", between(1, max_synthetic_samples));
 }
 
+// Reports a horizon that has no effect. 1 is its default, which a run's own config holds, too.
+void check_horizon(const DataOptions& options, const Node& node, Reader& reader) {
+  const Node* windows = node.find("windows");
+  const Node* horizon = windows != nullptr && windows->is_map() ? windows->find("horizon") : nullptr;
+  if (horizon == nullptr || !options.target_is_input() || parse_integer(horizon->text).value_or(0) <= 1) return;
+  reader.error(horizon->location,
+               "with `label_mode: input` the target is the window itself, and not a row after it: leave `horizon` out");
+}
+
 }  // namespace
 
 Keys<ValidationOptions> ValidationOptions::keys() {
@@ -61,7 +70,11 @@ Keys<TestOptions> TestOptions::keys() {
 }
 
 void DataOptions::check_names_of(const std::vector<std::string>& inputs, const std::vector<std::string>& outputs,
-                                 Reader& reader) const {
+                                 const std::vector<bool>& needed, Reader& reader) const {
+  std::vector<std::string> with_targets;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    if (needed[i]) with_targets.push_back(outputs[i]);
+  }
   // If the user did not set `transform`, a run's resolved config holds the default without a name.
   if (transform.named() || !transform.of("").empty()) {
     check_names(transform, inputs, "input", Coverage::some, reader);
@@ -74,7 +87,8 @@ void DataOptions::check_names_of(const std::vector<std::string>& inputs, const s
   }
   const auto check_files = [&](const DataLocations& where) {
     check_names(where.x, inputs, "input", Coverage::all, reader);
-    check_names(where.y, outputs, "output", Coverage::all, reader);
+    check_names(where.y, outputs, "output", Coverage::some, reader);
+    check_covers(where.y, with_targets, "output", reader);
   };
   if (dataset) {
     check_files(dataset.as<DatasetOptions>());
@@ -139,6 +153,7 @@ Keys<DataOptions> DataOptions::keys() {
       .check([](const DataOptions& options, const Node& node, Reader& reader) {
         check_keys(options, node, "validation", reader);
         check_keys(options, node, "test", reader);
+        check_horizon(options, node, reader);
         if (options.dataset) options.dataset.as<DatasetOptions>().check_lengths(options.dataset.location, reader);
       });
 }

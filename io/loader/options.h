@@ -46,9 +46,10 @@ struct DataOptions {
   Auto<int> workers;
   OnError on_error = OnError::stop;
 
-  // Reports names in keys by input or output that the model's inputs and outputs do not have.
+  // Reports names in keys by input or output that the model's inputs and outputs do not have, and outputs without a
+  // file in `y`. `needed`: for each output, whether it needs targets.
   void check_names_of(const std::vector<std::string>& inputs, const std::vector<std::string>& outputs,
-                      Reader& reader) const;
+                      const std::vector<bool>& needed, Reader& reader) const;
 
   // Whether the target is the sample itself: label_mode is `input`.
   bool target_is_input() const;

@@ -6,6 +6,7 @@
 
 #include "core/base/format.h"
 #include "core/layers/model/model_options.h"
+#include "core/metrics/loss.h"
 #include "core/metrics/metric.h"
 #include "core/optim/optimizer.h"
 #include "core/optim/schedule.h"
@@ -103,6 +104,7 @@ std::vector<std::string> TrainOptions::result_names(const ModelOptions& model) c
   std::vector<std::string> names{"loss"};
   const bool several = outputs.size() > 1;
   for (const std::string& output : outputs) {
+    if (!loss.of(output).as<LossOptions>().trains()) continue;
     if (several || !model.add_loss.empty()) names.push_back(several ? output + "_loss" : "output_loss");
   }
   std::vector<std::string> losses;

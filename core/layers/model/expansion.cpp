@@ -103,6 +103,7 @@ TensorId Expansion::read_by_added_loss(const Reference& reference) {
                                             suggestion(reference.name, visible_from(""))));
     return no_tensor;
   }
+  if (!has_samples_of_here(*feature)) report_steps("add_loss", reference);
   for (std::size_t i = 0; i < output_layers_.size() && i < options.logits.size(); ++i) {
     if (!options.logits[i] || output_layers_[i] != feature->layer) continue;
     reader.error(
@@ -247,6 +248,9 @@ bool Expansion::resolve(const std::vector<Reference>& references, const Layer& l
       continue;
     }
     if (const Feature* feature = find(reference.name, path)) {
+      const bool reads = has_samples_of_here(*feature);
+      if (!reads) report_steps(format("{} '{}'", layer.kind_, layer.path_), reference);
+      good = good && reads;
       inputs.push_back(*feature);
       continue;
     }
@@ -255,6 +259,17 @@ bool Expansion::resolve(const std::vector<Reference>& references, const Layer& l
     good = false;
   }
   return good && std::all_of(inputs.begin(), inputs.end(), [](const Feature& input) { return input.known(); });
+}
+
+bool Expansion::has_samples_of_here(const Feature& feature) const {
+  return !feature.known() || graph.tensor(feature.tensor).type.shape[0] == options.batch * steps_;
+}
+
+void Expansion::report_steps(const std::string& reader_of, const Reference& reference) {
+  reader.error(reference.location,
+               format("{}: '{}' is on the other side of time_distributed, whose layers read the steps of a sample one "
+                      "by one: read the input or the output of the time_distributed layer instead",
+                      reader_of, reference.name));
 }
 
 bool Expansion::is_further_output(const std::string& path) const {

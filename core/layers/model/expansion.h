@@ -52,10 +52,14 @@ class Expansion {
   bool admit(const Choice& choice, const Layer& layer);
   // Whether `freeze` names the layer with this path, or a block that contains the layer.
   bool freezes(const std::string& path);
-  // Returns the feature that a name refers to in the layers under a path: the last use so far if there are several
-  // uses. Null if no feature has that name.
+  // Whether a feature has as many samples as the layers that are expanded now: those inside time_distributed read steps
+  // as samples. report_steps() reports a reference to a feature that has not.
+  bool has_samples_of_here(const Feature& feature) const;
+  void report_steps(const std::string& reader_of, const Reference& reference);
   // Whether a path, in which a layer's first use may end in "@1", is that of a further output.
   bool is_further_output(const std::string& path) const;
+  // Returns the feature that a name refers to in the layers under a path: the last use so far if there are several
+  // uses. Null if no feature has that name.
   const Feature* find(const std::string& name, const std::string& path) const;
   std::vector<std::string> visible_from(const std::string& path) const;
   // Expands one layer. Returns its output, which is unknown after an error, for example if its sizes overflow.

@@ -27,13 +27,19 @@ std::vector<std::string> feature_names(const ModelOptions& model) {
   return model.inputs.empty() ? std::vector<std::string>{"input"} : names_of(model.inputs);
 }
 
-void check_list(const std::vector<Reference>& references, const char* what, Reader& reader) {
+void check_list(const std::vector<Reference>& references, const std::string& what, Reader& reader) {
+  const bool is_output = what == "output";
   if (references.size() > max_outputs) {
     reader.error(references[0].location,
                  format("there are {} {}s, but at most {} are allowed", references.size(), what, max_outputs));
   }
   for (std::size_t i = 0; i < references.size(); ++i) {
-    if (!is_name(references[i].name)) {
+    if (const std::string& name = references[i].name; is_output && name.find('/') != std::string::npos) {
+      reader.error(references[i].location,
+                   format("output '{}': only layers of the model's own list can be named; let one of them read this "
+                          "value, as in `lambda: {{name: {}, from: {}, expression: x}}`, and name that layer",
+                          name, name.substr(name.rfind('/') + 1), name));
+    } else if (!is_name(name)) {
       reader.error(references[i].location,
                    format("{} '{}': a name consists of letters, digits, '_', '-' and '.'", what, references[i].name));
     }
@@ -47,6 +53,23 @@ void check_list(const std::vector<Reference>& references, const char* what, Read
   }
 }
 
+// Reports an added loss that reads targets without saying of which output, or of an output that does not exist.
+void check_targets(const AddedLoss& loss, const ModelOptions& model, Reader& reader) {
+  const std::vector<std::string> outputs = names_of(model.outputs);
+  const std::string& name = loss.targets.name;
+  if (!name.empty() && model.outputs.empty()) {
+    reader.error(loss.targets.location, "the model has one output, which has no name: leave `targets` out");
+  } else if (!name.empty() && std::ranges::find(outputs, name) == outputs.end()) {
+    std::string hint = suggestion(name, outputs);
+    if (hint.empty()) hint = "; there is " + join_or(outputs);
+    reader.error(loss.targets.location, format("the model has no output '{}'{}", name, hint));
+  } else if (name.empty() && outputs.size() > 1 && loss.reads_targets()) {
+    reader.error(
+        loss.expression.location,
+        format("the expression uses y_true: set the output whose targets they are, targets: {}", join_or(outputs)));
+  }
+}
+
 // Reports names of added losses that cannot be names of results, or that outputs have, too.
 void check_added_losses(const ModelOptions& model, Reader& reader) {
   for (const auto& [name, loss] : model.add_loss) {
@@ -56,6 +79,7 @@ void check_added_losses(const ModelOptions& model, Reader& reader) {
                                     "'output', and does not begin with 'val'",
                                     name));
     }
+    check_targets(loss, model, reader);
     for (const Reference& output : model.outputs) {
       if (output.name == name) reader.error(location, format("add_loss '{}': an output has this name, too", name));
     }
@@ -98,7 +122,7 @@ void check_model(const ModelOptions& model, const Node&, Reader& reader) {
   const std::vector<std::string> names = layer_names(model.layers, "", feature_names(model), ignored);
   for (std::size_t i = 0; i < model.outputs.size(); ++i) {
     const Reference& output = model.outputs[i];
-    if (layer_of(model, i)) continue;
+    if (layer_of(model, i) || !is_name(output.name)) continue;  // a name that is no name was reported
     reader.error(output.location,
                  format("there is no layer '{}' for this output{}", output.name, suggestion(output.name, names)));
   }
@@ -149,6 +173,13 @@ Keys<ModelOptions> ModelOptions::keys() {
 
 bool has_whole_batch_loss(const ModelOptions& model) {
   return std::ranges::any_of(model.add_loss, [](const auto& loss) { return loss.second.whole_batch; });
+}
+
+bool adds_loss_of_targets(const ModelOptions& model, const std::string& output) {
+  return std::ranges::any_of(model.add_loss, [&](const auto& loss) {
+    const AddedLoss& added = loss.second;
+    return (added.targets.name == output || model.outputs.size() <= 1) && added.reads_targets();
+  });
 }
 
 std::vector<std::string> input_names(const ModelOptions& model) { return names_of(model.inputs); }

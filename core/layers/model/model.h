@@ -46,6 +46,9 @@ BuiltModel build_model(const ModelOptions& model, const BuildOptions& options, R
 // Whether a loss of the model depends on all samples of a batch together (AddedLoss::whole_batch).
 bool has_whole_batch_loss(const ModelOptions& model);
 
+// Whether an added loss of the model reads the targets of an output.
+bool adds_loss_of_targets(const ModelOptions& model, const std::string& output);
+
 // The names of the model's inputs and outputs in the config; {""} for a single input or output without a name.
 std::vector<std::string> input_names(const ModelOptions& model);
 std::vector<std::string> output_names(const ModelOptions& model);

@@ -77,10 +77,10 @@ struct IdxOptions final : DatasetOptions {
     declared.use.target_values = false;  // a file of labels always holds classes
     IdxFiles files{where.images.text, where.labels.text};
     if (!where.path.empty()) {
-      files =
-          find_mnist_files(where.path.text, split == SplitKind::training ? "train" : "t10k", declared.target_is_input);
+      files = find_mnist_files(where.path.text, split == SplitKind::training ? "train" : "t10k",
+                               declared.targets_may_miss());
     }
-    if (declared.target_is_input && !files.images.empty() && files.labels.empty()) {
+    if (declared.targets_may_miss() && !files.images.empty() && files.labels.empty()) {
       return array_inputs(read_idx_images(files.images), declared);
     }
     if (files.images.empty() || files.labels.empty())

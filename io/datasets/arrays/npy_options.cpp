@@ -16,7 +16,7 @@ struct NpyOptions final : DatasetOptions {
                                       std::uint64_t) const override {
     const std::string ending = ending_of(where, "x", split);
     Array x = read(where, where.x, "x", "", ending);
-    if (declared.target_is_input && !has_targets(where, ending)) {
+    if (declared.targets_may_miss() && !has_targets(where, ending)) {
       return array_inputs(std::move(x), declared, read_weights(where));
     }
     Array y = read(where, where.y, "y", "", ending);
@@ -32,7 +32,7 @@ struct NpyOptions final : DatasetOptions {
     DeclaredGroup rows = declared;
     for (DeclaredInfo& input : rows.inputs) input.sample.reset();  // the shape of windows
     const DatasetGroup group = open_group(pieces[0], split, rows, seed);
-    return windows_of(group, *windows, !declared.targets[0].target_is_input,
+    return windows_of(group, *windows, !declared.targets[0].targets_may_miss(),
                       pieces[0].path.empty() ? group.inputs[0]->name_of(0) : pieces[0].path.text);
   }
 
@@ -59,6 +59,10 @@ struct NpyOptions final : DatasetOptions {
       group.inputs.push_back(array_inputs(std::move(x), declared.inputs[i]));
     }
     for (std::size_t i = 0; i < declared.targets.size(); ++i) {
+      if (declared.targets[i].target_unused) {
+        group.targets.push_back(group.inputs[0]);
+        continue;
+      }
       Array y = read(where, where.y, "y", declared.use.targets[i].name, ending);
       group.targets.push_back(array_targets(std::move(y), declared.targets[i], std::exchange(weights, {})));
     }

@@ -41,7 +41,7 @@ class ImageFolder final : public Dataset {
     bool classless = declared.training && declared.training->class_names.empty();
     with_all_errors(paths, [&](const std::string& path) {
       const std::vector<std::string> found = folders_in(path);
-      if (found.empty() && !declared.target_is_input) {
+      if (found.empty() && !declared.targets_may_miss()) {
         data_error(path, "has no class folders", "put the images of each class into their own folder");
       }
       classless = classless || found.empty();
@@ -51,7 +51,7 @@ class ImageFolder final : public Dataset {
     if (!classless) info_.class_names = {names.begin(), names.end()};
     if (declared.training) info_.class_names = declared.training->class_names;
     info_.classes = std::ssize(info_.class_names);
-    if (declared.classes && *declared.classes != info_.classes && !declared.target_is_input) {
+    if (declared.classes && *declared.classes != info_.classes && !declared.targets_may_miss()) {
       data_error(paths[0],
                  format("has {} class folders, but the config sets {} classes", info_.classes, *declared.classes));
     }

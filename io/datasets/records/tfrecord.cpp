@@ -59,8 +59,8 @@ class TfRecords final : public Dataset {
 
   TfRecordFormat format_;  // with the names of the features that were found
   bool skip_unreadable_;
-  bool held_out_;         // whether the split is not the training split
-  bool target_is_input_;  // whether records need no label
+  bool held_out_;          // whether the split is not the training split
+  bool targets_may_miss_;  // whether records need no label
   std::int64_t tokens_;
   std::int64_t channels_ = 3;
   std::optional<TfRecordIndex> index_;
@@ -75,7 +75,7 @@ TfRecords::TfRecords(const std::string& path, const TfRecordFormat& how, const D
     : format_(how),
       skip_unreadable_(declared.skip_unreadable),
       held_out_(declared.training != nullptr),
-      target_is_input_(declared.target_is_input),
+      targets_may_miss_(declared.targets_may_miss()),
       tokens_(declared.use.tokens) {
   if (declared.sample && declared.sample->rank() == 3 && declared.sample->back() == 1) channels_ = 1;
   TfTargets targets;
@@ -101,7 +101,7 @@ bool TfRecords::add_record(Cursor& cursor, Span data, const std::string& name, T
     const FeatureSpans spans = features_of(cursor, data, name);
     const bool weight_is_optional = held_out_ && targets.empty();
     if (weight_is_optional && format_.weight && !spans.contains(*format_.weight)) format_.weight.reset();
-    if (target_is_input_) {
+    if (targets_may_miss_) {
       targets.add_without_target(cursor, spans, format_.weight, name);
       return true;
     }

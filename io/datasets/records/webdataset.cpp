@@ -47,7 +47,7 @@ class WebDataset final : public Dataset {
   WebDataset(const std::string& path, const WebDatasetFormat& endings, const DeclaredInfo& declared)
       : files_(shard_files(path, is_tar)),
         skip_unreadable_(declared.skip_unreadable),
-        target_is_input_(declared.target_is_input) {
+        targets_may_miss_(declared.targets_may_miss()) {
     for (std::size_t file = 0; file < files_.size(); ++file) add_archive(file, endings);
     if (samples_.empty()) {
       data_error(path,
@@ -138,7 +138,7 @@ class WebDataset final : public Dataset {
   // Adds the sample whose files have been found.
   void add_sample(std::size_t file, const WebDatasetFormat& endings, Group& group) {
     if (!group.image && !group.label) return;
-    if (target_is_input_) group.label = 0;
+    if (targets_may_miss_) group.label = 0;
     if (!group.image || !group.label) {
       data_error(files_[file], format("the sample '{}' has no file .{}", group.key,
                                       group.image ? endings.label : join_or(endings.image)));
@@ -154,7 +154,7 @@ class WebDataset final : public Dataset {
   DatasetInfo info_;
   std::int64_t channels_ = 3;
   bool skip_unreadable_ = false;
-  bool target_is_input_ = false;  // samples need no label
+  bool targets_may_miss_ = false;  // samples need no label
 };
 
 struct WebDatasetOptions final : DatasetOptions, WebDatasetFormat {

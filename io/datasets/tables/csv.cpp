@@ -23,21 +23,27 @@ std::vector<CsvColumn> empty_columns(const std::string& path, const CsvFormat& c
   for (std::size_t i = 0; i < names.size(); ++i) {
     const std::string& name = names[i];
     const bool categorical = has_name(csv.categorical, name);
-    ColumnKind kind = categorical                   ? ColumnKind::categorical
-                      : has_name(csv.numeric, name) ? ColumnKind::numeric
-                                                    : ColumnKind::automatic;
+    const auto hash = csv.hash.find(name);
+    std::int64_t hash_bins = hash == csv.hash.end() ? 0 : hash->second;
+    if (const auto cross = csv.crosses.find(name); cross != csv.crosses.end()) hash_bins = cross->second.num_bins;
+    const bool numeric = has_name(csv.numeric, name) || csv.discretize.contains(name);
+    ColumnKind kind = categorical || hash_bins > 0 ? ColumnKind::categorical
+                      : numeric                    ? ColumnKind::numeric
+                                                   : ColumnKind::automatic;
     std::optional<std::vector<std::string>> vocabulary;
     bool accepts_others = false;
     if (training) {
       const TableInfo::Column& column = training->columns[i];
       kind = column.words ? ColumnKind::categorical : ColumnKind::numeric;
       if (column.words) vocabulary = column.vocabulary;
+      hash_bins = column.hash_bins;
       accepts_others = column.out_of_vocabulary;
     }
-    const MissingFields missing = missing_is_error ? MissingFields::none
-                                  : categorical    ? MissingFields::empty
-                                                   : MissingFields::marked;
+    const MissingFields missing = missing_is_error               ? MissingFields::none
+                                  : categorical || hash_bins > 0 ? MissingFields::empty
+                                                                 : MissingFields::marked;
     empty.emplace_back(path, name, kind, missing, std::move(vocabulary), accepts_others);
+    empty.back().hash_words(hash_bins);
   }
   return empty;
 }
@@ -88,25 +94,36 @@ std::optional<Table> read_table(const std::vector<std::string>& paths, const Csv
     table.inputs.push_back(
         empty_columns(paths[0], csv, columns.names_of(columns.inputs[i]), training_table(inputs[i].declared)));
   }
+  const std::vector<std::string> in_file = columns.names_in_file();
   std::vector<std::string_view> fields, in_order;
+  std::vector<std::int64_t> bins;  // of the line in the crosses
   for (const std::string& path : paths) {
     CsvLines lines(path, csv.delimiter[0]);
     const bool first = &path == paths.data();
     const std::vector<std::size_t> indices =
-        match_columns(columns.names, paths[0], first ? columns.names : column_names(path, csv), path);
+        match_columns(in_file, paths[0], first ? in_file : column_names(path, csv), path);
     if (csv.header.or_else(true)) lines.next(fields);
     bool any = false;
     for (; lines.next(fields); any = true) {
       const LineLocation at = lines.place();
-      if (fields.size() != columns.names.size()) {
-        data_error(path, format("line {} has {} fields, not {}", at.line, fields.size(), columns.names.size()),
+      if (fields.size() != in_file.size()) {
+        data_error(path, format("line {} has {} fields, not {}", at.line, fields.size(), in_file.size()),
                    "quote fields that hold the delimiter, or set another `delimiter`");
       }
       in_order.clear();
       for (const std::size_t index : indices) in_order.push_back(fields[index]);
+      bins.clear();
+      for (std::size_t i = 0; i < columns.crosses.size(); ++i) {
+        bins.push_back(
+            cross_bin(columns.crosses[i], in_order, csv.crosses.at(columns.names[in_file.size() + i]).num_bins));
+      }
       for (std::size_t n = 0; n < inputs.size(); ++n) {
         const std::vector<std::size_t>& read = columns.inputs[n];
-        for (std::size_t i = 0; i < read.size(); ++i) table.inputs[n][i].add(in_order[read[i]], at);
+        for (std::size_t i = 0; i < read.size(); ++i) {
+          const bool is_cross = read[i] >= in_file.size();
+          if (is_cross) table.inputs[n][i].add_bin(bins[read[i] - in_file.size()]);
+          if (!is_cross) table.inputs[n][i].add(in_order[read[i]], at);
+        }
       }
       if (!table.target.add(in_order, at)) return std::nullopt;
       if (!columns.weight) continue;
@@ -157,12 +174,12 @@ std::vector<std::shared_ptr<const Dataset>> csv_inputs(const std::vector<std::st
   std::vector<std::string> warned;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const DeclaredInfo& declared = inputs[i].declared;
-    const std::vector<CsvColumn>& own = read->inputs[i];
-    const auto rows = rows_of(own);
+    std::vector<CsvColumn>& own = read->inputs[i];
+    auto rows = rows_of(own);
     const auto width = std::ssize(own), lines = std::ssize(*rows) / width;
     DeclaredInfo row_info = declared;
     row_info.sample.reset();  // declared.sample is the shape of the samples that are made of the rows
-    const bool with_targets = !columns.targets.empty() && !declared.target_is_input;
+    const bool with_targets = !columns.targets.empty() && !declared.targets_may_miss();
     Array row_array{path, {lines, width}, ElementType::float32, false, bytes_of(rows)};
     std::shared_ptr<const Dataset> stored;
     if (i > 0 || columns.targets.empty()) {
@@ -176,11 +193,15 @@ std::vector<std::shared_ptr<const Dataset>> csv_inputs(const std::vector<std::st
       trained_on =
           csv.windows ? rows_trained_on(stored, *csv.windows, with_targets, first, path) : first.trained_on(*stored);
     }
+    if (!declared.training && csv.out_of_vocabulary && !trained_on.empty()) {
+      for (CsvColumn& column : own) column.keep_words_of(trained_on);
+      rows = rows_of(own);
+    }
     std::shared_ptr<const TableInfo> table = declared.training ? declared.training->table : nullptr;
     if (!table) {
       table = std::make_shared<const TableInfo>(
           TableInfo{measure_columns(path, own, trained_on, csv.missing, csv.standardize && declared.use.tokens == 0,
-                                    csv.out_of_vocabulary),
+                                    csv.out_of_vocabulary, csv.discretize),
                     columns.names_of(columns.targets), csv.weight});
     }
     const auto lines_of = table_dataset(stored, rows, table, csv.windows ? std::nullopt : declared.sample,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 #include "core/spec/by_name.h"
 #include "core/spec/values.h"
 #include "io/datasets/options.h"
+#include "io/datasets/tables/crosses.h"
 #include "io/datasets/tables/csv_table.h"
 #include "io/datasets/windows.h"
 
@@ -32,6 +34,9 @@ struct CsvFormat {
   std::string weight;                         // the column of the samples' weights; empty: all are 1
   ColumnNames numeric;                        // columns that must hold numbers
   ColumnNames categorical;                    // columns that hold words, even if these look like numbers
+  std::map<std::string, std::int64_t> hash;   // columns of words, and the number of bins of each
+  std::map<std::string, Discretization> discretize;  // columns of numbers that are divided into bins
+  std::map<std::string, Cross> crosses;              // further columns, by their names
   bool out_of_vocabulary = true;  // whether columns of words have a value for words that are not in the training split
   MissingValue missing = MissingRule::error;
   bool standardize = false;
@@ -58,17 +63,17 @@ struct Value<ColumnNames> {
 
 // Makes a data set of a table in the format of RFC 4180 (csv_lines.h). Samples are float32 [values]: a column of
 // numbers becomes one value; a column of words becomes one value for each word of the training split, in bytewise
-// order, after one value for all other words (out_of_vocabulary). Columns that are listed neither in `numeric` nor in
-// `categorical` are read as ColumnKind::automatic. Missing numbers are filled and columns of numbers are standardised
-// with statistics of the training split. The column of weights may be missing in the other splits. A single target
-// column of words holds classes, numbered in bytewise order of the words (class_names); one of whole numbers holds
-// classes or values as in array_dataset(); other targets hold values. The whole table is kept in memory. Several files
-// form one table: all have the columns of the first file, in any order. If the training split's table has no targets,
-// samples have no targets. Throws Error{data} with line and column if lines differ in length, or if a field is empty or
-// not a finite number. Also throws it if a weight is negative, or if a word is not in the training split and has no
-// value. Throws Error{config} if a column in `format` is missing.
-// With `format.windows`, samples are windows_of() the lines; if these forecast, the columns of a sample are by default
-// all except the weight.
+// order, after one value for all other words (out_of_vocabulary); a column in `hash` or `discretize` becomes one value
+// for each bin; so does a cross, a column that follows those of the file. Columns that are listed neither in `numeric`
+// nor in `categorical` are read as ColumnKind::automatic. Missing numbers are filled and columns of numbers are
+// standardised with statistics of the training split. The column of weights may be missing in the other splits. A
+// single target column of words holds classes, numbered in bytewise order of the words (class_names); one of whole
+// numbers holds classes or values as in array_dataset(); other targets hold values. The whole table is kept in memory.
+// Several files form one table: all have the columns of the first file, in any order. If the training split's table has
+// no targets, samples have no targets. Throws Error{data} with line and column if lines differ in length, or if a field
+// is empty or not a finite number. Also throws it if a weight is negative, or if a word is not in the training split
+// and has no value. Throws Error{config} if a column in `format` is missing. With `format.windows`, samples are
+// windows_of() the lines; if these forecast, the columns of a sample are by default all except the weight.
 std::shared_ptr<const Dataset> csv_dataset(const std::vector<std::string>& paths, const CsvFormat& format,
                                            const DeclaredInfo& declared);
 

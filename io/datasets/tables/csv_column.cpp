@@ -11,6 +11,7 @@
 #include "core/base/format.h"
 #include "core/base/table.h"
 #include "io/datasets/dataset.h"
+#include "io/datasets/tables/farm_hash.h"
 #include "io/datasets/utf8_names.h"
 
 namespace trainctl {
@@ -128,6 +129,10 @@ void CsvColumn::add(std::string_view field, const LineLocation& line) {
     return;
   }
   if (text.empty()) refuse_field(location(line), text);
+  if (hash_bins_ > 0) {
+    values_.push_back(static_cast<float>(hash_bin(text, hash_bins_)));
+    return;
+  }
   if (kind_ == ColumnKind::categorical) return add_word(text, line);
   if (const std::optional<float> number = number_in(text)) {
     if (words_read_ > 0) refuse_field(location(first_line_), first_word_);
@@ -182,7 +187,7 @@ std::string CsvColumn::others_text() const {
 }
 
 void CsvColumn::finish() {
-  if (vocabulary_) return;
+  if (vocabulary_ || hash_bins_ > 0) return;
   // Words that all differ are names or texts, whose one-hot values are of no use.
   if (kind_ == ColumnKind::automatic && words_read_ > 0 && words_.size() == static_cast<std::size_t>(words_read_)) {
     refuse_field(location(first_line_), first_word_);
@@ -199,6 +204,26 @@ void CsvColumn::finish() {
   }
   for (float& value : values_) {
     if (!std::isnan(value)) value = indices[static_cast<std::size_t>(value)];
+  }
+}
+
+void CsvColumn::keep_words_of(const std::vector<std::int64_t>& lines) {
+  if (!vocabulary_) return;
+  std::vector<bool> occurs(vocabulary_->size());
+  for (const std::int64_t line : lines) {
+    const float value = values_[static_cast<std::size_t>(line)];
+    if (value >= 0) occurs[static_cast<std::size_t>(value)] = true;
+  }
+  std::vector<float> indices(vocabulary_->size(), -1);
+  std::vector<std::string> kept;
+  for (std::size_t i = 0; i < occurs.size(); ++i) {
+    if (!occurs[i]) continue;
+    indices[i] = static_cast<float>(kept.size());
+    kept.push_back(std::move((*vocabulary_)[i]));
+  }
+  vocabulary_ = std::move(kept);
+  for (float& value : values_) {
+    if (value >= 0) value = indices[static_cast<std::size_t>(value)];
   }
 }
 

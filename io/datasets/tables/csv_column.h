@@ -47,18 +47,30 @@ class CsvColumn {
   CsvColumn(const std::string& path, std::string name, ColumnKind kind, MissingFields missing,
             std::optional<std::vector<std::string>> vocabulary, bool accepts_others = false);
 
+  // Lets the column hold the bins of its words, which are not collected. Called before fields are added.
+  void hash_words(std::int64_t bins) { hash_bins_ = bins; }
+
   // Adds the field of a line. Throws Error{data} with line and column if a field is missing or not a number, or a word
   // is not in the vocabulary. line.path must outlive the object.
   void add(std::string_view field, const LineLocation& line);
+  // Adds the bin of a line instead of its field.
+  void add_bin(std::int64_t bin) { values_.push_back(static_cast<float>(bin)); }
   // Ends the column. Throws Error{data} if it holds no values, or if its words all differ and it is not categorical.
   void finish();
+
+  // Leaves out the words that occur in none of these lines, counted from 0; they become other words. For a column
+  // after finish() whose words were collected.
+  void keep_words_of(const std::vector<std::int64_t>& lines);
 
   // The following are valid after finish().
   const std::string& name() const { return name_; }
   bool holds_words() const { return vocabulary_.has_value(); }
+  // The number of bins of the words; 0: they are not hashed.
+  std::int64_t hash_bins() const { return hash_bins_; }
   // The words in bytewise order; only for a column of words.
   const std::vector<std::string>& vocabulary() const { return *vocabulary_; }
-  // For each line its number, or the index of its word in the vocabulary (-1 for other words); NaN for missing values.
+  // For each line its number, the index of its word in the vocabulary (-1 for other words), or the bin of its word; NaN
+  // for missing values.
   const std::vector<float>& values() const { return values_; }
 
   // A warning about lines whose words are not in the given vocabulary; "" if there are none.
@@ -74,6 +86,7 @@ class CsvColumn {
   MissingFields missing_;
   std::optional<std::vector<std::string>> vocabulary_;
   bool accepts_others_;
+  std::int64_t hash_bins_ = 0;
   std::int64_t others_ = 0;  // number of lines whose word is not in the vocabulary
   std::string first_other_;  // the first of these words, and its line
   std::vector<float> values_;

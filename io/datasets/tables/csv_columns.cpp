@@ -101,12 +101,40 @@ void choose_samples(const std::string& path, const CsvFormat& csv, TableColumns&
   if (samples.empty()) data_error(path, "has no column except its target", "a sample needs at least one value");
 }
 
+// Adds the columns that are crosses of others.
+void add_crosses(const std::string& path, const CsvFormat& csv, TableColumns& columns) {
+  const std::vector<std::string> in_file = columns.names;
+  for (const auto& [name, cross] : csv.crosses) {
+    if (has_name(in_file, name)) {
+      throw Error(ErrorKind::config, format("crosses: {} has a column '{}', too", path, name),
+                  "give the cross another name");
+    }
+    std::vector<CrossedColumn>& crossed = columns.crosses.emplace_back();
+    for (const std::string& part : cross.columns) {
+      CrossedColumn column{find_column(in_file, part, path),
+                           has_name(csv.categorical, part) || csv.hash.contains(part)};
+      if (const auto bins = csv.discretize.find(part); bins != csv.discretize.end()) {
+        const std::vector<double>& boundaries = bins->second.bin_boundaries;
+        if (boundaries.empty()) {
+          throw Error(ErrorKind::config,
+                      format("crosses: the bins of column '{}' are known only after all lines have been read", part),
+                      "give the column in `discretize` its bin_boundaries");
+        }
+        column.boundaries.assign(boundaries.begin(), boundaries.end());
+      }
+      crossed.push_back(std::move(column));
+    }
+    columns.names.push_back(name);
+  }
+}
+
 }  // namespace
 
 TableColumns choose_columns(const std::string& path, const CsvFormat& csv, const std::vector<NamedInfo>& inputs) {
   TableColumns columns;
   std::vector<std::string>& names = columns.names;
   names = column_names(path, csv);
+  add_crosses(path, csv, columns);
   if (training_table(inputs[0].declared)) {
     match_training_columns(inputs, path, columns);
     return columns;
@@ -114,11 +142,14 @@ TableColumns choose_columns(const std::string& path, const CsvFormat& csv, const
   for (const auto* list : {&csv.numeric, &csv.categorical}) {
     for (const std::string& name : *list) find_column(names, name, path);
   }
+  for (const auto& [name, bins] : csv.hash) find_column(names, name, path);
+  for (const auto& [name, bins] : csv.discretize) find_column(names, name, path);
   for (const std::string& name : csv.target) columns.targets.push_back(find_column(names, name, path));
   if (!csv.weight.empty()) columns.weight = find_column(names, csv.weight, path);
-  if (csv.target.empty()) {
-    const bool weight_is_last = columns.weight == names.size() - 1 && names.size() > 1;
-    columns.targets.push_back(names.size() - (weight_is_last ? 2 : 1));
+  if (csv.target.empty() && !inputs[0].declared.target_unused) {
+    const std::size_t in_file = columns.in_file();
+    const bool weight_is_last = columns.weight == in_file - 1 && in_file > 1;
+    columns.targets.push_back(in_file - (weight_is_last ? 2 : 1));
   }
   if (columns.weight && among(*columns.weight, columns.targets)) refuse_weight(csv.weight, path);
   if (!csv.inputs) {

@@ -22,11 +22,16 @@ inline const TableInfo* training_table(const DeclaredInfo& declared) {
 
 // The names of a table's columns, and the numbers of the columns that are read.
 struct TableColumns {
-  std::vector<std::string> names;
+  std::vector<std::string> names;  // of the columns of the file, and then of the crosses
+  std::vector<std::vector<CrossedColumn>> crosses;
   std::vector<std::vector<std::size_t>> inputs;  // for each input of the network, in the order of a sample's values
   std::vector<std::size_t> targets;
   std::optional<std::size_t> weight;
 
+  std::size_t in_file() const { return names.size() - crosses.size(); }
+  std::vector<std::string> names_in_file() const {
+    return {names.begin(), names.begin() + static_cast<std::ptrdiff_t>(in_file())};
+  }
   std::vector<std::string> names_of(const std::vector<std::size_t>& columns) const {
     std::vector<std::string> found;
     for (const std::size_t column : columns) found.push_back(names[column]);

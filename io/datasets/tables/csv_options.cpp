@@ -1,6 +1,7 @@
 // The keys of the data set of tables.
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "core/base/format.h"
 #include "core/spec/reader.h"
@@ -42,6 +43,22 @@ struct CsvOptions final : DatasetOptions, CsvFormat {
   }
 };
 
+// Reports columns that are to be encoded in two ways.
+void check_encodings(const CsvOptions& options, const Node& node, Reader& reader) {
+  std::map<std::string, std::string> key_of;
+  const auto add = [&](const char* key, const std::string& name) {
+    const auto [found, is_new] = key_of.emplace(name, key);
+    if (is_new) return;
+    const Node* value = node.find(key);
+    reader.error(value != nullptr ? value->location : node.location,
+                 format("column '{}' is named in `{}` and in `{}`", name, key, found->second));
+  };
+  for (const std::string& name : options.numeric) add("numeric", name);
+  for (const std::string& name : options.categorical) add("categorical", name);
+  for (const auto& [name, bins] : options.hash) add("hash", name);
+  for (const auto& [name, bins] : options.discretize) add("discretize", name);
+}
+
 // Reports mistakes in `inputs` that can be seen without the table.
 void check_inputs(const CsvOptions& options, const Node& node, Reader& reader) {
   if (!options.inputs) return;
@@ -79,7 +96,7 @@ Section csv_choice() {
           "inputs", &CsvOptions::inputs,
           "For a model with `inputs`: the columns of each by its name, {NAME: [COLUMN, ...], ...}; a column may belong "
           "to several inputs. An input that an embedding reads gets whole numbers: the fields themselves, or for a "
-          "single column of words the number of the word: 0 for words that are missing in the training file (with "
+          "single column of words the number of the word: 0 for words that are missing in the training lines (with "
           "`out_of_vocabulary`), then the words in bytewise order, as StringLookup with output_mode int.")
       .key("windows", &CsvOptions::windows,
            "For a series whose lines are sorted by time: samples are windows of several lines, and the target is in a "
@@ -93,6 +110,22 @@ Section csv_choice() {
            "word, else 0 (one-hot). A column without numbers need not be listed if some of its words are repeated; a "
            "column whose numbers are names of categories must be listed. If the target is listed, its words are "
            "classes, also for a loss that accepts values: the values are then 1 for the class and 0 for the others.")
+      .key(
+          "hash", &CsvOptions::hash,
+          "Columns of words that become one value for each of so many bins, {NAME: BINS}: the words need not be known, "
+          "and several words may share a bin. The bin is that of Keras' Hashing: FarmHash64 of the word, modulo the "
+          "number of bins. An embedding gets the number of the bin.",
+          between(1, 1 << 24))
+      .key("discretize", &CsvOptions::discretize,
+           "Columns of numbers that are divided into bins, {NAME: {num_bins: 10}} or {NAME: {bin_boundaries: [0, 1]}}: "
+           "one value for each bin, which is 1 if the number lies in it, like Keras' Discretization with output_mode "
+           "one_hot. An embedding gets the number of the bin. `standardize` does not change these columns.")
+      .key("crosses", &CsvOptions::crosses,
+           "Further columns by their names, {NAME: {columns: [COLUMN, ...], num_bins: BINS}}: the combination of the "
+           "fields of several columns, hashed into bins like Keras' HashedCrossing. Whole numbers are read as numbers, "
+           "unless `categorical` or `hash` lists their column. A column with bin_boundaries in `discretize` is read as "
+           "the number of the bin. `columns` and `inputs` may list the names; a sample without these keys has all "
+           "crosses.")
       .key("numeric", &CsvOptions::numeric,
            "Columns in which anything but a number is an error; columns of numbers need not be listed.")
       .key("out_of_vocabulary", &CsvOptions::out_of_vocabulary,
@@ -120,11 +153,7 @@ Section csv_choice() {
           reader.error(location_of("delimiter"),
                        format("delimiter must be one character, not '{}'", options.delimiter));
         }
-        for (const std::string& name : options.categorical) {
-          if (!has_name(options.numeric, name)) continue;
-          reader.error(location_of("categorical"),
-                       format("column '{}' is named in `categorical` and in `numeric`", name));
-        }
+        check_encodings(options, node, reader);
         const double* number = std::get_if<double>(&options.missing);
         if (number && !std::isfinite(static_cast<float>(*number))) {
           reader.error(location_of("missing"), "missing must be a finite number");

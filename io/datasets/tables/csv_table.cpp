@@ -63,6 +63,16 @@ TableInfo::Column measure(const std::string& path, const CsvColumn& column, cons
   return found;
 }
 
+std::vector<float> boundaries_of(const CsvColumn& column, const std::vector<std::int64_t>& samples,
+                                 const Discretization& bins) {
+  if (!bins.num_bins) return {bins.bin_boundaries.begin(), bins.bin_boundaries.end()};
+  std::vector<float> present;
+  for_each(column.values(), samples, [&](float value) {
+    if (!std::isnan(value)) present.push_back(value);
+  });
+  return quantile_boundaries(std::move(present), *bins.num_bins);
+}
+
 class TableDataset final : public Dataset {
  public:
   TableDataset(std::shared_ptr<const Dataset> stored, std::shared_ptr<const std::vector<float>> rows,
@@ -74,6 +84,8 @@ class TableDataset final : public Dataset {
     for (const TableInfo::Column& column : columns_) {
       width += tokens > 0 ? 1 : column.width();
       for (const std::string& word : column.vocabulary) words += word + '\n';
+      if (column.hash_bins > 0) words += format("{} bins\n", column.hash_bins);
+      for (const float boundary : column.boundaries) words += format("{}\n", boundary);
     }
     info_.sample = Shape{width};
     if (shape && shape->rank() != 1 && shape->count() == width) info_.sample = *shape;
@@ -110,8 +122,10 @@ class TableDataset final : public Dataset {
         const float index = value + (column.out_of_vocabulary ? 1.0f : 0.0f);
         if (!std::isnan(index)) to[static_cast<std::size_t>(index)] = 1;
         to += column.width();
+      } else if (const float filled = std::isnan(value) ? column.fill : value; column.is_binned) {
+        to[static_cast<std::size_t>(bin_of(filled, column.boundaries))] = 1;
+        to += column.width();
       } else {
-        const float filled = std::isnan(value) ? column.fill : value;
         *to++ = static_cast<float>((double{filled} - column.mean) / column.deviation);
       }
     }
@@ -130,10 +144,18 @@ class TableDataset final : public Dataset {
 
 std::vector<TableInfo::Column> measure_columns(const std::string& path, const std::vector<CsvColumn>& columns,
                                                const std::vector<std::int64_t>& samples, const MissingValue& missing,
-                                               bool standardize, bool out_of_vocabulary) {
+                                               bool standardize, bool out_of_vocabulary,
+                                               const std::map<std::string, Discretization>& discretize) {
   std::vector<TableInfo::Column> measured;
   for (const CsvColumn& column : columns) {
-    if (column.holds_words()) {
+    const auto bins = discretize.find(column.name());
+    if (column.hash_bins() > 0) {
+      measured.push_back({.name = column.name(), .words = true, .hash_bins = column.hash_bins()});
+    } else if (bins != discretize.end()) {
+      measured.push_back(measure(path, column, samples, missing, false));
+      measured.back().is_binned = true;
+      measured.back().boundaries = boundaries_of(column, samples, bins->second);
+    } else if (column.holds_words()) {
       measured.push_back({.name = column.name(),
                           .words = true,
                           .vocabulary = column.vocabulary(),

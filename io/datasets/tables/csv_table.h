@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <variant>
@@ -9,6 +10,7 @@
 
 #include "core/spec/type_info.h"
 #include "io/datasets/dataset.h"
+#include "io/datasets/tables/bins.h"
 #include "io/datasets/tables/csv_column.h"
 
 namespace trainctl {
@@ -33,9 +35,18 @@ struct TableInfo {
     float fill = 0;                       // replaces a missing number
     double mean = 0, deviation = 1;       // a number v becomes (v - mean) / deviation
     bool out_of_vocabulary = false;       // for words: an additional first value for all other words
+    std::int64_t hash_bins = 0;           // words that are hashed have this number of values, and no vocabulary
+    std::vector<float> boundaries = {};   // of the bins of a column of numbers
+    bool is_binned = false;               // whether a column of numbers has bins, of which there may be only one
 
+    // Whether a sample has a value for each word or bin, of which one is 1.
+    bool is_one_hot() const { return words || is_binned; }
     // The number of values that the column has in a sample.
-    std::int64_t width() const { return words ? std::ssize(vocabulary) + (out_of_vocabulary ? 1 : 0) : 1; }
+    std::int64_t width() const {
+      if (is_binned) return std::ssize(boundaries) + 1;
+      if (hash_bins > 0) return hash_bins;
+      return words ? std::ssize(vocabulary) + (out_of_vocabulary ? 1 : 0) : 1;
+    }
   };
   std::vector<Column> columns;       // the columns of a sample, in this order
   std::vector<std::string> targets;  // names of the target's columns
@@ -46,10 +57,12 @@ struct TableInfo {
 // double precision and in the order of the samples. A mean that fills missing values is the mean of the present values.
 // Standardised columns have, with missing values filled, mean 0 and variance 1 (divided by n, like scikit-learn's
 // StandardScaler and Keras' Normalization); constant columns become 0. With `out_of_vocabulary`, columns of words have
-// a value for other words. Throws Error{data} if a mean is needed and a column holds no value.
+// a value for other words. Columns in `discretize` have the bins of their present values. Throws Error{data} if a mean
+// is needed and a column holds no value.
 std::vector<TableInfo::Column> measure_columns(const std::string& path, const std::vector<CsvColumn>& columns,
                                                const std::vector<std::int64_t>& samples, const MissingValue& missing,
-                                               bool standardize, bool out_of_vocabulary);
+                                               bool standardize, bool out_of_vocabulary,
+                                               const std::map<std::string, Discretization>& discretize);
 
 // Returns the values of a table, row by row: numbers, indices of words in the vocabulary (-1 for other words), and NaN
 // for missing values.
@@ -59,9 +72,10 @@ std::shared_ptr<const std::vector<float>> rows_of(const std::vector<CsvColumn>& 
 // set of the same rows. A missing word becomes zeros. `shape` is the shape of a sample in the config, if any; `warning`
 // is DatasetInfo::warning.
 // With `tokens` above 0, samples are int32 [columns] for an embedding with that many vectors: a column of words becomes
-// the number of the word, where missing words count as other words, and a column of numbers its whole numbers. Throws
-// Error{data} if a number is not whole or not below `tokens`, if the words of a column are more than `tokens`, if a
-// missing word has no number, or if there are words and several columns, whose numbers would mean different words.
+// the number of the word, where missing words count as other words, a column with bins the number of the bin, and
+// another column of numbers its whole numbers. Throws Error{data} if a number is not whole or not below `tokens`, if
+// the words of a column are more than `tokens`, if a missing word has no number, or if there are words and several
+// columns, whose numbers would mean different words.
 std::shared_ptr<const Dataset> table_dataset(std::shared_ptr<const Dataset> stored,
                                              std::shared_ptr<const std::vector<float>> rows,
                                              std::shared_ptr<const TableInfo> table, const std::optional<Shape>& shape,

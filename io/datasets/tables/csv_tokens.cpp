@@ -15,15 +15,21 @@ std::string place(const Dataset& names, std::int64_t row, const TableInfo::Colum
 // Refuses columns of words that the embedding cannot read.
 void check_words(const Dataset& names, const std::vector<TableInfo::Column>& columns, std::int64_t tokens) {
   for (const TableInfo::Column& column : columns) {
-    if (!column.words) continue;
+    if (!column.is_one_hot()) continue;
     if (columns.size() > 1) {
       data_error(place(names, 0, column),
-                 format("an embedding reads {} columns with words, so that the same number would "
-                        "mean a different word in each",
+                 format("an embedding reads {} columns with words or bins, so that the same number would "
+                        "mean a different word or bin in each",
                         columns.size()),
-                 "give each column of words an input and an embedding of its own, with `inputs`");
+                 "give each column of words or bins an input and an embedding of its own, with `inputs`");
     }
     if (column.width() <= tokens) continue;
+    if (column.is_binned || column.hash_bins > 0) {
+      data_error(
+          place(names, 0, column),
+          format("the column has {} bins, and the embedding has the numbers 0 to {}", column.width(), tokens - 1),
+          format("set the embedding's input_dim to {} or more", column.width()));
+    }
     data_error(
         place(names, 0, column),
         format("the column has {} different words{}, and the embedding has the numbers 0 to {}",
@@ -36,13 +42,15 @@ std::int32_t word_token(const Dataset& names, std::int64_t row, const TableInfo:
   const std::int32_t first = column.out_of_vocabulary ? 1 : 0;
   if (!std::isnan(value)) return static_cast<std::int32_t>(value) + first;
   if (first == 1) return 0;
-  data_error(place(names, row, column), "the word is missing, and an embedding needs a number for it",
-             "leave out the line, or train with `out_of_vocabulary: true`");
+  data_error(
+      place(names, row, column), "the word is missing, and an embedding needs a number for it",
+      column.hash_bins > 0 ? "leave out the line" : "leave out the line, or train with `out_of_vocabulary: true`");
 }
 
 std::int32_t number_token(const Dataset& names, std::int64_t row, const TableInfo::Column& column, float value,
                           std::int64_t tokens) {
   const float filled = std::isnan(value) ? column.fill : value;
+  if (column.is_binned) return static_cast<std::int32_t>(bin_of(filled, column.boundaries));
   constexpr float largest = 1 << 24;  // float32 represents every whole number up to this one
   if (filled == std::floor(filled) && filled >= 0 && filled <= largest && filled < static_cast<float>(tokens)) {
     return static_cast<std::int32_t>(filled);

@@ -17,7 +17,10 @@ Json to_json(const TableInfo& table) {
                        {"out_of_vocabulary", column.out_of_vocabulary},
                        {"fill", column.fill},
                        {"mean", column.mean},
-                       {"deviation", column.deviation}});
+                       {"deviation", column.deviation},
+                       {"hash_bins", column.hash_bins},
+                       {"is_binned", column.is_binned},
+                       {"boundaries", column.boundaries}});
   }
   return columns;
 }
@@ -27,7 +30,9 @@ std::shared_ptr<const TableInfo> table_of(const Json& columns) {
   for (const Json& json : columns) {
     table.columns.push_back({json.at("name"), json.at("words"), json.at("vocabulary"), json.at("fill"), json.at("mean"),
                              json.at("deviation"),
-                             json.value("out_of_vocabulary", false)});  // absent in old checkpoints
+                             // Old checkpoints do not have the following ones.
+                             json.value("out_of_vocabulary", false), json.value("hash_bins", std::int64_t{0}),
+                             json.value("boundaries", std::vector<float>{}), json.value("is_binned", false)});
   }
   return std::make_shared<const TableInfo>(std::move(table));
 }

@@ -21,12 +21,19 @@ DataSplit::Input transformed(const DatasetGroup& group, const DatasetGroup& trai
 }
 
 // Makes the targets of a split. Masks get the transforms of the first input's images.
-DataSplit::Targets targets_of(const DataOptions& options, const DatasetGroup& group, const Transform& images) {
+DataSplit::Targets targets_of(const DataOptions& options, const OpenedSplit& split, const Transform& images) {
   DataSplit::Targets targets;
-  for (const auto& dataset : group.targets) {
+  for (std::size_t i = 0; i < split.group.targets.size(); ++i) {
+    const auto& dataset = split.group.targets[i];
     DataSplit::Target target{dataset};
     target.input = options.target_is_input();
+    target.unused = split.unused[i];
     const DatasetInfo& info = dataset->info();
+    if (target.unused) {
+      if (info.masks) target.dataset = split.group.inputs[0];
+      targets.push_back(target);
+      continue;
+    }
     if (info.masks) {
       target.mask = std::make_shared<const Transform>(images, info.weight.rank() > 0 ? no_class : std::uint8_t{0});
     }
@@ -119,7 +126,7 @@ std::shared_ptr<const DataSplit> make_split(const DataOptions& options, std::uin
                                             bool reads) {
   std::vector<DataSplit::Input> inputs;
   for (std::size_t i = 0; i < plans.size(); ++i) inputs.push_back(transformed(split.group, training, i, plans[i]));
-  DataSplit::Targets targets = targets_of(options, split.group, *inputs[0].transform);
+  DataSplit::Targets targets = targets_of(options, split, *inputs[0].transform);
   MakeCache cache;
   if (caching_pays(options, split.group, plans)) {
     cache = cache_for(options, cache_key(split.group, inputs, plans), reads);

@@ -38,6 +38,19 @@ DatasetGroup with_utf8_names(const DataLocations& where, DatasetGroup group) {
   return group;
 }
 
+// Calls `open`, and adds the location of the data set to an error of the config that has none.
+template <class Open>
+auto located(const DataOptions& options, Open open) {
+  try {
+    return open();
+  } catch (const ConfigError&) {
+    throw;
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::config || error.location().known()) throw;
+    throw Error(ErrorKind::config, options.dataset.location, error.what());
+  }
+}
+
 DatasetGroup open_training(const DataOptions& options, std::uint64_t seed, const DataUse& use) {
   const DatasetOptions& dataset = dataset_of(options);
   if ((use.inputs.size() > 1 && !dataset.holds_several()) ||
@@ -61,6 +74,7 @@ DatasetGroup open_training(const DataOptions& options, std::uint64_t seed, const
                                 {target.values, target.class_numbers, 0, target.ignored},
                                 skips});
     declared.targets.back().target_is_input = options.target_is_input();
+    declared.targets.back().target_unused = target.unused;
     declared.targets.back().cache_folder = options.cache_path.text;
     if (!options.validation || !options.validation->split) continue;
     declared.targets.back().trained_on = [&](const Dataset& opened) {
@@ -88,6 +102,7 @@ DatasetGroup open_held_out(const DataOptions& options, const DataLocations& wher
     declared.targets.push_back(
         {{}, {}, &info, {.class_numbers = use.targets[i].class_numbers, .ignored = use.targets[i].ignored}, skips});
     declared.targets.back().target_is_input = options.target_is_input();
+    declared.targets.back().target_unused = use.targets[i].unused;
     declared.targets.back().cache_folder = options.cache_path.text;
   }
   return with_utf8_names(where, dataset_of(options).open_pieces(where.pieces(), split, declared, seed));
@@ -105,7 +120,9 @@ std::optional<std::int64_t> declared_classes(const DataOptions& options, const s
   return classes ? std::optional(*classes) : std::nullopt;
 }
 
-OpenedSplits open_splits(const DataOptions& options, std::uint64_t seed, const DataUse& use) {
+namespace {
+
+OpenedSplits opened(const DataOptions& options, std::uint64_t seed, const DataUse& use) {
   OpenedSplits splits;
   const DatasetGroup training = open_training(options, seed, use);
   splits[0] = {training, Subset::all(training.size())};
@@ -126,7 +143,16 @@ OpenedSplits open_splits(const DataOptions& options, std::uint64_t seed, const D
     splits[2]->group = open_held_out(options, *options.test, SplitKind::test, training, use, seed);
     splits[2]->subset = Subset::all(splits[2]->group.size());
   }
+  for (auto& split : splits) {
+    for (std::size_t i = 0; split && i < use.targets.size(); ++i) split->unused.push_back(use.targets[i].unused);
+  }
   return splits;
+}
+
+}  // namespace
+
+OpenedSplits open_splits(const DataOptions& options, std::uint64_t seed, const DataUse& use) {
+  return located(options, [&] { return opened(options, seed, use); });
 }
 
 }  // namespace trainctl

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "io/datasets/dataset.h"
 #include "io/loader/splits/order.h"
@@ -18,6 +19,7 @@ struct DataUse;
 struct OpenedSplit {
   DatasetGroup group;
   Subset subset;
+  std::vector<bool> unused = {};  // for each target of the group: whether the network does not read it
 };
 
 // The splits, indexed by SplitKind: training, validation and test; empty for a split that the config does not name.

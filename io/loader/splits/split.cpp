@@ -32,7 +32,7 @@ std::int64_t prepared_bytes(const Transform& transform) {
 std::int64_t target_bytes(const DataSplit::Target& target) {
   const DatasetInfo& info = target.dataset->info();
   if (target.mask) return prepared_bytes(*target.mask);
-  return target.input || info.classes > 0 ? 0 : info.target.count() * size_of(DType::float32);
+  return target.input || target.unused || info.classes > 0 ? 0 : info.target.count() * size_of(DType::float32);
 }
 
 void lap(const DataSplit::Scratch& scratch, Stage stage) {
@@ -73,6 +73,7 @@ TensorType DataSplit::input_type(std::size_t input) const {
 TargetInfo DataSplit::target_info(std::size_t number, LabelMode mode) const {
   const Target& target = targets_[number];
   const DatasetInfo& info = target.dataset->info();
+  if (target.unused) return {0, {}};
   if (target.input) return {0, inputs_[0].transform->output_shape()};
   if (!target.mask) {
     return {info.classes, info.target, mode, info.class_names, info.token_bytes, info.min_steps, info.min_steps_of};
@@ -231,7 +232,9 @@ void DataSplit::read_whole(std::int64_t number, bool training, std::int64_t epoc
     targets_[0].dataset->read_weights(number, row.weights);
   }
   for (std::size_t i = 0; i < targets_.size(); ++i) {
-    if (targets_[i].input) {
+    if (targets_[i].unused) {
+      std::memset(row.targets[i], 0, sizeof(float));
+    } else if (targets_[i].input) {
       std::memcpy(row.targets[i], row.inputs[0], static_cast<std::size_t>(input_type(0).bytes()));
     } else if (const auto& transform = targets_[i].mask) {
       const std::int64_t pixels = transform->output_shape().count();
@@ -262,7 +265,7 @@ void DataSplit::prepare(std::int64_t number, Scratch& scratch) const {
         transform->prepare(scratch.samples[input_source_[i]], *dataset, number, scratch.inputs[i]);
   }
   for (std::size_t i = 0; i < targets_.size(); ++i) {
-    const auto& [dataset, transform, input] = targets_[i];
+    const auto& [dataset, transform, input, unused] = targets_[i];
     const Sample& sample = scratch.samples[target_source_[i]];
     scratch.prepared.values[i] = sample.target;
     if (!transform) continue;

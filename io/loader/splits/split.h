@@ -40,7 +40,8 @@ class DataSplit {
   struct Target {
     std::shared_ptr<const Dataset> dataset;
     std::shared_ptr<const Transform> mask = nullptr;  // for masks: moves pixels like those of the first input's images
-    bool input = false;  // the target is the first input after all transforms, which is float32
+    bool input = false;   // the target is the first input after all transforms, which is float32
+    bool unused = false;  // no program reads the target: it is one value, 0
   };
   using Targets = std::vector<Target>;
   // A sample after the fixed geometry, before random augmentation. The cache keeps samples in this state.

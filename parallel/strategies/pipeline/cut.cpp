@@ -121,6 +121,7 @@ class StageCut {
       if (!held.contains(id)) id = no_tensor;
     };
     std::for_each(graph_.inputs.begin(), graph_.inputs.end(), drop_unused);
+    std::for_each(graph_.targets.begin(), graph_.targets.end(), drop_unused);
     drop_unused(graph_.step);
     for (std::size_t i = 0; i < graph_.outputs.size(); ++i) {
       if (maker_[index(graph_.outputs[i])] == own_) continue;

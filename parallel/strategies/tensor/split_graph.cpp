@@ -183,6 +183,7 @@ Graph SplitGraph::finish() {
   to_.compute = from_.compute;
   for (TensorId id : from_.outputs) to_.outputs.push_back(output(id));
   for (TensorId mask : from_.masks) to_.masks.push_back(mask == no_tensor ? mask : whole(mask));
+  for (TensorId id : from_.targets) to_.targets.push_back(id == no_tensor ? id : whole(id));
   for (TensorId input : from_.inputs) to_.inputs.push_back(whole(input));
   if (from_.weights != no_tensor) to_.weights = whole(from_.weights);
   if (from_.samples != no_tensor) to_.samples = whole(from_.samples);

@@ -77,6 +77,19 @@ TEST_CASE("gated_linear_unit multiplies by an activation of the gate") {
       "(from 'gate' at 2:5)");
 }
 
+TEST_CASE("category_encoding has a value for each token of the vocabulary") {
+  const auto shape = [](const std::string& keys, std::int64_t steps = 6) {
+    return build_on_tokens("  - category_encoding: {num_tokens: 9" + keys + "}\n  - dense: 2", steps).layers[0].output;
+  };
+  CHECK(shape("") == Shape{9});
+  CHECK(shape(", output_mode: count") == Shape{9});
+  CHECK(shape(", output_mode: one_hot") == Shape{6, 9});
+  CHECK(shape(", output_mode: one_hot", 1) == Shape{9});
+  CHECK(errors("layers:\n  - category_encoding: {name: c, num_tokens: 9}\n  - dense: 2", Shape{5}) ==
+        "m.yaml:2:5: category_encoding 'c': input 5 holds values, not tokens: store them as whole numbers (from the "
+        "input)");
+}
+
 TEST_CASE("rotary_embedding rotates each head, with scaled angles where the config asks for it") {
   const auto attributes = [](const std::string& keys, const Shape& sample) {
     return build("layers: [{rotary_embedding: {" + keys + "}}, {dense: 2}]", sample).graph.ops[0].as<Rotary>().a;

@@ -93,6 +93,11 @@ TEST_CASE("errors of masks and of layers around layers say what to do") {
             .find("needs two layers with the same number of units") != std::string::npos);
   CHECK(messages("{time_distributed: {layers: [{dropout: 0.5}]}}").find("put it before or after it") !=
         std::string::npos);
+  for (const char* reads_across :
+       {"{time_distributed: {name: each, layers: [{dense: {name: in, units: 3}}]}}, {dense: {from: each/in, units: 2}}",
+        "{dense: {name: before, units: 3}}, {time_distributed: {layers: [{dense: {from: before, units: 2}}]}}"}) {
+    CHECK(messages(reads_across).find("is on the other side of time_distributed") != std::string::npos);
+  }
   CHECK(messages("{bidirectional: {layers: [{lstm: {units: 3, return_sequences: true, go_backwards: true}}]}}")
             .find("set reverse_output like go_backwards") != std::string::npos);
   CHECK(messages("class_token").find("has no place for the class token") != std::string::npos);

@@ -1,4 +1,6 @@
 // Tests models with several inputs and outputs: names, references, and the tensors that losses read.
+#include <algorithm>
+
 #include "core/layers/layer.h"
 #include "test/catch.h"
 #include "test/core/layers/build.h"
@@ -89,6 +91,9 @@ TEST_CASE("the number of tokens is that of the embedding that reads the input") 
 TEST_CASE("wrong inputs and outputs are reported with their locations") {
   CHECK(has(errors_of("inputs: [a, b]\noutputs: [kind, sise]\n" + layers),
             "m.yaml:2:17: there is no layer 'sise' for this output; did you mean 'size'?"));
+  const std::string inner = errors_of("inputs: [a, b]\noutputs: [kind, size/inner]\n" + layers);
+  CHECK(std::ranges::count(inner, '\n') == 1);
+  CHECK(has(inner, "lambda: {name: inner, from: size/inner, expression: x}"));
   CHECK(has(errors_of("inputs: [a, a]\n" + layers), "m.yaml:1:13: input 'a' is given twice"));
   CHECK(has(errors_of("inputs: [a, name]\n" + layers), "input 'name': this name is reserved"));
   CHECK(has(errors_of("inputs: [a, b/c]\n" + layers), "input 'b/c': a name consists of"));

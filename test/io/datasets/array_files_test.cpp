@@ -113,7 +113,7 @@ TEST_CASE("array files: MNIST's files are found with a dot in their names, and i
   CHECK(mnist_file(folder.text(), "nothing-idx3-ubyte").empty());
 }
 
-TEST_CASE("array files: label_mode: input needs no targets") {
+TEST_CASE("array files: label_mode: input, and outputs without a loss, need no targets") {
   const TempFolder folder;
   write_file(folder / "a/x.npy", npy("<f4", "(2, 3)", raw(std::vector<float>{1, 2, 3, 4, 5, 6})));
   write_file(folder / "a.npz", zip({{"x.npy", read_whole(folder / "a/x.npy")}}));
@@ -139,6 +139,17 @@ TEST_CASE("array files: label_mode: input needs no targets") {
       CHECK(batch.inputs[0].as<float>()[i] == static_cast<float>(i + 1));
       CHECK(batch.targets[0].as<float>()[i] == static_cast<float>(i + 1));
     }
+  }
+  DataUse without_targets;
+  without_targets.targets[0].unused = true;
+  for (const std::string& key : keys) {
+    INFO(key);
+    const Data data(data_options("{" + key + ", workers: 0, shuffle: false}"), 1, without_targets);
+    CHECK(data.info().targets[0].classes == 0);
+    CHECK(data.info().targets[0].shape.rank() == 0);
+    const auto source = data.training(2, {}, {1, 0, 0});
+    const View x = source->next().inputs[0];
+    CHECK((x.dtype == DType::uint8 ? static_cast<float>(x.as<std::uint8_t>()[5]) : x.as<float>()[5]) == 6);
   }
   const Data weighted(
       data_options("{" + keys[2] +

@@ -1,6 +1,10 @@
 // Tests tables with words, missing values, dates and standardised columns.
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <random>
+#include <set>
+#include <span>
 
 #include "io/datasets/tables/csv.h"
 #include "io/loader/data.h"
@@ -271,6 +275,130 @@ TEST_CASE("csv: with a validation split, columns are standardised by the trainin
     CHECK(std::abs(mean) < 1e-5);
     CHECK(square == Approx(1).epsilon(1e-4));
   }
+}
+
+TEST_CASE("csv: with a validation split, the words are those of the training lines") {
+  const TempFolder folder;
+  std::string text = "k,y\n";
+  for (int i = 0; i < 40; ++i) text += format("{},{}\n", i % 2 == 0 ? format("w{}", i) : "often", i);
+  write_file(folder / "t.csv", text);
+  const auto with = [&](const std::string& more) {
+    return Data(data_options(format("{{dataset: csv, path: {}, categorical: k, workers: 0, classes: 0, "
+                                    "validation: {{split: 0.4}}{}}}",
+                                    folder / "t.csv", more)),
+                1);
+  };
+  const Data data = with("");
+  const auto count_words = [&](SplitKind split) {
+    const std::int64_t samples = data.samples(split);
+    const auto source = split == SplitKind::training ? data.training(samples, {}, {1, 0, 0})
+                                                     : data.evaluation(split, samples, {}, 1, {}, {}, {});
+    const Batch& batch = source->next();
+    const std::int64_t width = data.info().inputs[0].sample.count();
+    std::set<std::string> words;
+    std::int64_t unknown = 0;
+    for (std::int64_t i = 0; i < samples; ++i) {
+      const auto line = static_cast<std::int64_t>(batch.targets[0].as<float>()[i]);
+      const std::span<const float> values(batch.inputs[0].as<float>() + i * width, static_cast<std::size_t>(width));
+      CHECK(std::ranges::count(values, 1.0f) == 1);
+      unknown += values[0] == 1 ? 1 : 0;
+      words.insert(line % 2 == 0 ? format("w{}", line) : "often");
+    }
+    return std::pair{std::ssize(words), unknown};
+  };
+  const auto [trained, unknown_in_training] = count_words(SplitKind::training);
+  const auto [held_out, unknown] = count_words(SplitKind::validation);
+  CHECK(data.info().inputs[0].sample == Shape{trained + 1});
+  CHECK(unknown_in_training == 0);
+  CHECK(unknown == held_out - 1);  // all words except "often"
+  CHECK(unknown > 2);
+  CHECK(with(", out_of_vocabulary: false").info().inputs[0].sample == Shape{21});
+}
+
+TEST_CASE("csv: words are hashed like those of Keras' Hashing, and numbers are divided into bins") {
+  const TempFolder folder;
+  write_file(folder / "t.csv", "k,a,b,y\nA,-1.5,0,1\nB,1,7,2\nC,3.4,1,3\nD,0.5,2,4\nE,0,8,5\n");
+  const std::string base = format(
+      "dataset: csv, path: {}, target: y, classes: 0, workers: 0, shuffle: false, hash: {{k: 3}}, "
+      "discretize: {{a: {{bin_boundaries: [0, 1, 2]}}, b: {{num_bins: 2}}}}",
+      folder / "t.csv");
+  const Data data(data_options("{" + base + ", standardize: true}"), 1);
+  REQUIRE(data.info().inputs[0].sample == Shape{3 + 4 + 2});
+  // The values of the examples in Keras' documentation of Hashing(num_bins=3) and Discretization([0, 1, 2]).
+  const int words[] = {1, 0, 1, 1, 2}, numbers[] = {0, 2, 3, 1, 1}, halves[] = {0, 1, 0, 1, 1};
+  const auto source = data.training(5, {}, {1, 0, 0});
+  const auto* values = source->next().inputs[0].as<float>();
+  for (int i = 0; i < 5; ++i) {
+    CAPTURE(i);
+    for (int k = 0; k < 9; ++k) {
+      const bool is_set = k < 3 ? k == words[i] : k < 7 ? k - 3 == numbers[i] : k - 7 == halves[i];
+      CHECK(values[i * 9 + k] == (is_set ? 1.0f : 0.0f));
+    }
+  }
+  // An embedding reads the numbers of the bins, and a checkpoint keeps what the columns need.
+  const DataUse tokens{{{"k", 3}, {"a", 4}}, {{"y", true}}, {}};
+  const Data numbered(data_options("{" + base + ", inputs: {k: k, a: a}}"), 1, tokens);
+  const auto batches = numbered.training(5, {}, {1, 0, 0});
+  const Batch& batch = batches->next();
+  for (int i = 0; i < 5; ++i) {
+    CHECK(batch.inputs[0].as<std::int32_t>()[i] == words[i]);
+    CHECK(batch.inputs[1].as<std::int32_t>()[i] == numbers[i]);
+  }
+  const std::vector<KeptInput> kept = read_kept_inputs(write_kept_inputs(data.kept_inputs()));
+  CHECK(kept[0].info.table->columns[0].hash_bins == 3);
+  CHECK(kept[0].info.table->columns[1].boundaries == std::vector<float>{0, 1, 2});
+  CHECK(kept[0].info.table->columns[2].is_binned);
+  CHECK_THROWS_WITH(data_options("{" + base + ", categorical: k}"), Contains("named in `hash` and in `categorical`"));
+  CHECK_THROWS_WITH(
+      Data(data_options("{" + base + ", inputs: {k: k, a: a}}"), 1, {{{"k", 2}, {"a", 4}}, {{"y", true}}, {}}),
+      Contains("the column has 3 bins") && Contains("input_dim to 3 or more"));
+}
+
+TEST_CASE("csv: crosses are those of Keras' HashedCrossing") {
+  const TempFolder folder;
+  write_file(folder / "t.csv", "k,n,y\nA,101,1\nB,101,2\nA,101,3\nB,102,4\nA,102,5\n");
+  write_file(folder / "reordered.csv", "y,n,k\n1,102,A\n2,101,B\n");
+  const std::string base = format(
+      "dataset: csv, path: {0}/t.csv, validation: {{path: {0}/reordered.csv}}, target: y, classes: 0, workers: 0, "
+      "shuffle: false, crosses: {{both: {{columns: [k, n], num_bins: 5}}}}",
+      folder.text());
+  const DataUse tokens{{{"", 5}}, {{"", true}}, {}};
+  const Data data(data_options("{" + base + ", columns: both}"), 1, tokens);
+  const auto source = data.training(5, {}, {1, 0, 0});
+  const auto* bins = source->next().inputs[0].as<std::int32_t>();
+  const int expected[] = {1, 4, 1, 1, 3};  // the example in Keras' documentation
+  for (int i = 0; i < 5; ++i) CHECK(bins[i] == expected[i]);
+  const auto held_out = data.evaluation(SplitKind::validation, 2, {}, 1, {}, {}, {});
+  CHECK(held_out->next().inputs[0].as<std::int32_t>()[0] == 3);
+  CHECK(held_out->next().inputs[0].as<std::int32_t>()[1] == 4);
+  // By default a sample has the crosses, too: 3 values for two words, a number, and 5 bins.
+  CHECK(Data(data_options("{" + base + ", categorical: k}"), 1).info().inputs[0].sample == Shape{3 + 1 + 5});
+  CHECK(cross_bin({{0, true, {}}, {1, false, {1, 2}}}, std::array<std::string_view, 2>{"A", "1.5"}, 1000) ==
+        cross_bin({{0, true, {}}, {1, false, {}}}, std::array<std::string_view, 2>{"A", "1"}, 1000));
+  CHECK_THROWS_WITH(Data(data_options("{" + base + ", discretize: {n: {num_bins: 2}}}"), 1),
+                    Contains("give the column in `discretize` its bin_boundaries"));
+  CHECK_THROWS_WITH(data_options("{dataset: csv, path: t.csv, crosses: {c: {columns: [a], num_bins: 5}}}"),
+                    Contains("at least two columns"));
+}
+
+TEST_CASE("csv: mistakes about series have a line of the config") {
+  const TempFolder folder;
+  write_file(folder / "a.csv", "a,y\n1,2\n2,3\n3,4\n4,5\n5,6\n6,7\n");
+  write_file(folder / "b.csv", "a,y\n1,2\n");
+  const auto error = [&](const std::string& keys) {
+    try {
+      const Data data(data_options("{dataset: csv, windows: {sequence_length: 2}, " + keys + "}"), 1);
+    } catch (const Error& mistake) {
+      return std::string(mistake.what());
+    }
+    return std::string();
+  };
+  CHECK_THAT(error(format("path: [{0}/a.csv, {0}/b.csv]", folder.text())), Contains(":1:") && Contains("one series"));
+  CHECK_THAT(error(format("path: {}/a.csv, validation: {{split: 0.5, stratify: true}}", folder.text())),
+             Contains(":1:") && Contains("leave out `stratify`"));
+  const std::string input = "{dataset: csv, path: t.csv, label_mode: input, windows: {sequence_length: 2, horizon: ";
+  CHECK_THROWS_WITH(data_options(input + "3}}"), Contains(":1:") && Contains("leave `horizon` out"));
+  CHECK_NOTHROW(data_options(input + "1}}"));
 }
 
 }  // namespace trainctl::test::csv_columns_test

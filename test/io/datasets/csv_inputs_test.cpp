@@ -2,6 +2,7 @@
 #include <cmath>
 #include <random>
 #include <set>
+#include <span>
 
 #include "io/datasets/tables/csv.h"
 #include "io/loader/data.h"
@@ -133,8 +134,11 @@ TEST_CASE("csv: a column may belong to two inputs, and shares of ranks hold the 
                           "validation: {{split: 0.25}}, inputs: {{wide: [movie], deep: movie, user: user}}}}",
                           folder / "t.csv")),
       1, {{{"wide"}, {"deep", 25}, {"user", 41}}, {{"stars", true}}, {}});
-  std::set<std::string> users;
-  for (const Rating& r : ratings) users.insert(r.user);
+  std::set<std::string> users;  // of the training lines
+  const auto all = data.training(45, {}, {1, 0, 0});
+  for (const std::int64_t sample : std::span(all->next().samples.as<std::int64_t>(), 45)) {
+    users.insert(ratings[static_cast<std::size_t>(sample)].user);
+  }
   std::set<std::int64_t> seen;
   for (int rank = 0; rank < 2; ++rank) {
     const auto source = data.training(10, {MeshRank(Mesh{.data = 2}, rank)}, {1, 0, 0});
@@ -195,7 +199,7 @@ TEST_CASE("csv: an embedding's column must hold its numbers, and its words need 
   CHECK_THAT(problem("k,y\nu,1\nu,1\n,1\n", "out_of_vocabulary: false, missing: mean, inputs: {a: k}"),
              Contains("sample 2, column 'k': the word is missing"));
   CHECK_THAT(problem("k,l,y\nu,a,1\nu,a,1\n", "inputs: {a: [k, l]}"),
-             Contains("the same number would mean a different word in each"));
+             Contains("the same number would mean a different word or bin in each"));
   CHECK(problem("k,l,y\n0,1,1\n2,2,1\n", "inputs: {a: [k, l]}") == "no error");
 }
 

@@ -1,6 +1,7 @@
 // Trains a network on the ranks of a mesh, which are threads, and compares the result with that of another mesh.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 #include <string>
@@ -66,11 +67,14 @@ inline Outcome train(const Case& which, const Setup& setup) {
     const Batch part = network.share(rank.programs.rank());
     StepResult result;
     std::vector<double> losses, accuracies, norms;
-    const std::size_t accuracy = 1 + network.job.model.add_loss.size();  // after the sums of all losses
+    const std::size_t added = network.job.model.add_loss.size();
+    const auto accuracy_of = [&](const StepResult& of) {  // follows the sums of all losses, if the output has one
+      return of.sums[std::min(1 + added, of.sums.size() - 1)];
+    };
     for (int step = 0; step < setup.steps; ++step) {
       rank.engine.run(rank.programs.training(batch), part, {which.learning_rate, step, false}, result);
       losses.push_back(result.sums[0] / result.count);
-      accuracies.push_back(result.sums[accuracy]);
+      accuracies.push_back(accuracy_of(result));
       norms.push_back(result.gradient_norm);
     }
     StepResult evaluated;
@@ -83,7 +87,7 @@ inline Outcome train(const Case& which, const Setup& setup) {
     outcome.norms = norms;
     if (rank.programs.rank().along(MeshAxis::tensor) == 0) {  // stages without the output have zeros
       outcome.evaluated += evaluated.sums[0];
-      outcome.evaluated_accuracy += evaluated.sums[accuracy];
+      outcome.evaluated_accuracy += accuracy_of(evaluated);
     }
     put_together(rank.engine.weights(), outcome.weights);
     put_together(rank.engine.state(), outcome.state);

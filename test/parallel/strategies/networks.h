@@ -192,6 +192,7 @@ inline constexpr const char* added_losses = R"(layers:
 add_loss:
   kl: {from: [mean, spread], inputs: [m, v], expression: '-0.5 * sum(1 + v - square(m) - exp(v), axis=-1)', weight: 0.1}
   activity: {from: first, expression: 0.3 * mean(square(x))}
+  near: {from: hidden, expression: 'mean(square(x[:, :3] - y_true), axis=-1)'}
   both: {from: [first, hidden, flatten], inputs: [a, b, c], expression: 'mean(a, axis=-1) * mean(b * b, axis=-1) + mean(c * c, axis=-1) * mean(b, axis=-1)'}
 )";
 

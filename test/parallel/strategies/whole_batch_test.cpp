@@ -16,6 +16,7 @@ constexpr const char* contrastive = R"(layers:
   - dense: {name: last, units: 3, activation: softmax}
 add_loss:
   pairs: {from: code, whole_batch: true, expression: 'logsumexp(x @ transpose(x) / 8, axis=-1) - sum(x * x, axis=1) / 8'}
+  alike: {from: code, whole_batch: true, expression: '-sum((y_true @ transpose(y_true)) / sum(y_true @ transpose(y_true), axis=1, keepdims=True) * log_softmax(x @ transpose(x) / 8, axis=1), axis=1)'}
   center: {from: [code, first], inputs: [a, b], whole_batch: true, weight: 0.5, expression: 'mean(square(mean(a, axis=0))) + mean(b) ** 2'}
 )";
 
@@ -24,6 +25,32 @@ const Case which{"contrastive",
                    return Network(contrastive, {input_of("", {8, 8, 2})}, "{name: sgd, momentum: 0.9}");
                  },
                  0.02};
+
+// CLIP: two encoders, whose outputs have no loss of their own.
+constexpr const char* clip = R"(inputs: [a, b]
+layers:
+  - dense: {name: left, from: a, units: 24}
+  - dense: {name: hidden, from: b, units: 32, activation: tanh}
+  - dense: {name: right, units: 24}
+add_loss:
+  clip:
+    from: [left, right]
+    inputs: [x, y]
+    whole_batch: true
+    expression: >-
+      (logsumexp(l2_normalize(x) @ transpose(l2_normalize(y)) / 0.2, axis=1)
+      + logsumexp(l2_normalize(y) @ transpose(l2_normalize(x)) / 0.2, axis=1)) / 2
+      - sum(l2_normalize(x) * l2_normalize(y), axis=1) / 0.2
+)";
+
+const Case pairs{
+    "clip",
+    [] {
+      Network network(clip, {input_of("a", {20}), input_of("b", {30})}, "{name: sgd, momentum: 0.9}", "none");
+      network.job.spec.outputs[0].metrics.clear();
+      return network;
+    },
+    0.05};
 
 std::string error_of(Setup setup, int batch_size) {
   try {
@@ -49,6 +76,15 @@ TEST_CASE("replicas learn from losses over the whole batch what one rank learns"
         compare(train(which, {.mesh = mesh, .shard = shard, .overlap = true, .recompute = recompute}), reference);
       }
     }
+  }
+}
+
+TEST_CASE("replicas learn the codes of pairs without targets as one rank learns them") {
+  const Outcome reference = train(pairs, {});
+  CHECK(reference.losses.back() < 0.9 * reference.losses.front());
+  for (const Mesh& mesh : {Mesh{.data = 2}, Mesh{.data = 4}, Mesh{.data = 2, .tensor = 2}}) {
+    CAPTURE(mesh.data, mesh.tensor);
+    compare(train(pairs, {.mesh = mesh}), reference);
   }
 }
 
