@@ -33,6 +33,15 @@ struct ResolvedOutput {
 
   // Whether there is a loss; without one, there are no targets, sums and results.
   bool has_loss() const { return !loss.is_none; }
+  // Leaves out the loss and what is computed with it.
+  void leave_out_loss() {
+    loss.is_none = true;
+    is_masked = false;
+    loss.ignore_index.reset();
+    metrics.clear();
+    perplexity = false;
+    token_bytes = nullptr;
+  }
   // Whether losses and metrics leave out positions, by a padding mask or the target.
   bool masks() const { return is_masked || loss.ignore_index.has_value(); }
   // The type of the targets in a batch, for a loss of predictions with this shape.

@@ -142,8 +142,7 @@ Network build_network(const ProgramSpec& spec, std::int64_t micro_batch, bool tr
   if (network.graph.samples == no_tensor) network.graph.samples = add_sample_numbers(network.graph);
   for (std::size_t i = 0; i < spec.outputs.size() && !network.graph.masks.empty(); ++i) {
     ResolvedOutput& output = network.outputs[i];
-    output.is_masked =
-        network.graph.masks[i] != no_tensor && output.has_loss() && !is_over_sequences(output.loss.rule);
+    output.is_masked = network.graph.masks[i] != no_tensor && output.has_loss() && !is_over_sequences(output.loss.rule);
   }
   check_masks(network.outputs, network.graph, reader);
   bool known = true;

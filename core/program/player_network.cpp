@@ -18,9 +18,12 @@ namespace {
 // The name of a loss in the config.
 std::string label_of(const ResolvedOutput& output) { return output.name.empty() ? "output" : output.name; }
 
+// The names of all losses.
 std::vector<std::string> labels_of(const std::vector<ResolvedOutput>& outputs) {
   std::vector<std::string> labels;
-  for (const ResolvedOutput& output : outputs) labels.push_back(label_of(output));
+  for (const ResolvedOutput& output : outputs) {
+    if (output.has_loss()) labels.push_back(label_of(output));
+  }
   return labels;
 }
 
@@ -44,7 +47,7 @@ void check_losses(const ProgramSpec& spec, const std::vector<ResolvedOutput>& ou
     }
   }
   for (const ResolvedOutput& output : outputs) {
-    if (minimized.contains(label_of(output))) continue;
+    if (!output.has_loss() || minimized.contains(label_of(output))) continue;
     reader.error(output.loss.location,
                  format("no player minimizes the loss '{}': name it in the `loss` of a player", label_of(output)));
   }
@@ -75,8 +78,8 @@ void check_trained(const ProgramSpec& spec, Network& network, Reader& reader) {
   for (const ProgramSpec::Player& player : spec.players) {
     for (const Reference& pattern : player.trains) {
       if (used.contains(&pattern)) continue;
-      reader.error(pattern.location, format("player '{}': no layer with weights that train is named '{}'", player.name,
-                                            pattern.name));
+      reader.error(pattern.location,
+                   format("player '{}': no layer with weights that train is named '{}'", player.name, pattern.name));
     }
   }
   for (const std::string& layer : untrained) {
@@ -107,9 +110,8 @@ void remove_unread(Graph& graph) {
 std::vector<std::size_t> losses_of(const ProgramSpec::Player& player, const std::vector<ResolvedOutput>& outputs) {
   std::vector<std::size_t> numbers;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
-    if (std::ranges::find(player.losses, label_of(outputs[i]), &Reference::name) != player.losses.end()) {
-      numbers.push_back(i);
-    }
+    const auto is_own = [&](const Reference& loss) { return loss.name == label_of(outputs[i]); };
+    if (outputs[i].has_loss() && std::ranges::any_of(player.losses, is_own)) numbers.push_back(i);
   }
   return numbers;
 }
@@ -125,16 +127,24 @@ void check_players(const ProgramSpec& spec, Network& network, Reader& reader) {
 
 Network network_of(const ProgramSpec::Player& player, Network network) {
   Graph& graph = network.graph;
+  const std::vector<std::size_t> own = losses_of(player, network.outputs);
   std::vector<ResolvedOutput> outputs;
-  std::vector<TensorId> tensors, masks;
-  for (const std::size_t i : losses_of(player, network.outputs)) {
-    outputs.push_back(std::move(network.outputs[i]));
-    tensors.push_back(graph.outputs[i]);
-    if (!graph.masks.empty()) masks.push_back(graph.masks[i]);
+  std::vector<TensorId> tensors, masks, targets;
+  for (std::size_t i = 0; i < network.outputs.size(); ++i) {
+    ResolvedOutput& output = network.outputs[i];
+    const bool is_own = std::ranges::binary_search(own, i);
+    if (!is_own && output.is_added) continue;
+    // Losses of the player may read the targets of outputs that have no loss of this player.
+    if (!is_own) output.leave_out_loss();
+    tensors.push_back(is_own ? graph.outputs[i] : no_tensor);
+    if (!graph.masks.empty()) masks.push_back(is_own ? graph.masks[i] : no_tensor);
+    if (!graph.targets.empty()) targets.push_back(graph.targets[i]);
+    outputs.push_back(std::move(output));
   }
   network.outputs = std::move(outputs);
   graph.outputs = std::move(tensors);
   graph.masks = std::move(masks);
+  graph.targets = std::move(targets);
   for (GraphParameter& parameter : graph.parameters) {
     parameter.trainable = parameter.trainable && trains(player, graph.tensor(parameter.tensor).name);
   }
@@ -143,8 +153,10 @@ Network network_of(const ProgramSpec::Player& player, Network network) {
 }
 
 std::vector<MetricResult> results_of(const std::vector<ProgramSpec::Player>& players,
-                                     const std::vector<ResolvedOutput>& outputs) {
-  std::vector<MetricResult> results = metric_results(outputs);
+                                     const std::vector<ResolvedOutput>& all_outputs) {
+  std::vector<MetricResult> results = metric_results(all_outputs);
+  std::vector<ResolvedOutput> outputs;  // those with a loss, which have the sums of a step's losses
+  std::ranges::copy_if(all_outputs, std::back_inserter(outputs), &ResolvedOutput::has_loss);
   for (const ProgramSpec::Player& player : players) {
     const std::vector<std::size_t> losses = losses_of(player, outputs);
     // A loss with the name of its player is a result already.

@@ -88,7 +88,9 @@ class Joiner {
   Program take(std::vector<MetricResult> results) {
     StepTensors& step = joined_.step;
     ParameterLayout& flat = joined_.flat;
-    step.losses = losses_;
+    for (std::size_t i = 0; i < losses_.size(); ++i) {
+      if (whole_.outputs[i].has_loss()) step.losses.push_back(losses_[i]);
+    }
     for (const std::vector<TensorId>& of_output : metrics_) {
       step.metrics.insert(step.metrics.end(), of_output.begin(), of_output.end());
     }
@@ -167,13 +169,7 @@ class Joiner {
     set(batch.samples, own.samples);
     joined_.micro_batch_samples = pass.program.micro_batch_samples;
     if (own.targets.empty()) return;
-    auto target = own.targets.begin();
-    std::size_t output = 0;  // number among the outputs that are no added losses
-    for (std::size_t i = 0; i < whole_.outputs.size(); ++i) {
-      if (whole_.outputs[i].is_added) continue;
-      if (std::ranges::binary_search(pass.losses, i)) set(batch.targets[output], *target++);
-      ++output;
-    }
+    for (std::size_t i = 0; i < own.targets.size(); ++i) set(batch.targets[i], own.targets[i]);
   }
 
   // Of several updates that compute a loss or a metric, the last one is reported.
