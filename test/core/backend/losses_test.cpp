@@ -221,7 +221,8 @@ TEST_CASE("losses and their gradients have the values of definitions and central
                                        {CategoricalFocalCrossentropy{{0.25f, 2.0f, smoothing}}, focal},
                                        {Dice{}, dice},
                                        {ExpressionLoss{}, mean_of_values}};
-  const auto& [rule, loss_of] = losses[GENERATE(range(std::size_t{0}, std::variant_size_v<LossRule>))];
+  static constexpr std::size_t all = std::variant_size_v<LossRule> - 1;  // without ctc, which ctc_test.cpp tests
+  const auto& [rule, loss_of] = losses[GENERATE(range(std::size_t{0}, all))];
   const bool accumulate = GENERATE(false, true);
   CAPTURE(name_of(dtype), name_of(rule), smoothing, accumulate);
   const bool sparse = targets_of(rule) == LossTargets::class_numbers;
