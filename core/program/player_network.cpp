@@ -75,8 +75,8 @@ void check_trained(const ProgramSpec& spec, Network& network, Reader& reader) {
   for (const ProgramSpec::Player& player : spec.players) {
     for (const Reference& pattern : player.trains) {
       if (used.contains(&pattern)) continue;
-      reader.error(pattern.location, format("player '{}': no layer with weights that train is named '{}'", player.name,
-                                            pattern.name));
+      reader.error(pattern.location,
+                   format("player '{}': no layer with weights that train is named '{}'", player.name, pattern.name));
     }
   }
   for (const std::string& layer : untrained) {
