@@ -17,8 +17,8 @@ class Kernels {
   virtual bool adds_gradients() const = 0;
 };
 
-// Lowers all segments in the order in which they first run, and then the updates. The result's tensors and workspaces have no offsets yet.
-// Throws the errors of `kernels`.
+// Lowers all segments in the order in which they first run, and then the updates. The result's tensors and workspaces
+// have no offsets yet. Throws the errors of `kernels`.
 PlacedProgram lower(Program program, Kernels& kernels);
 
 }  // namespace trainctl

@@ -184,10 +184,11 @@ Program program_of_players(const ProgramSpec& spec, std::int64_t samples, Reader
       if (!reader.ok()) return {};
       const int empty = samples == 0 && needs_equal_micro_batches(network.graph, parallelism) ? 1 : 0;
       ProgramBuilder builder(own, std::move(network), parallelism.rank);
-      PlayerPass& pass = passes.emplace_back(PlayerPass{&player, number, losses_of(player, whole.outputs), {}, {}});
+      PlayerPass& pass = passes.emplace_back(PlayerPass{&player, number, losses_of(player, whole.outputs), {}, {}, {}});
       pass.program = builder.training(samples, 1, empty, true);
       require_gradients(pass, whole);
       pass.statistics = builder.statistics();
+      pass.teachers = builder.teachers();
       pass.program = distributed(std::move(pass.program), parallelism);
     }
   }
@@ -239,8 +240,12 @@ Program training_program(const ProgramSpec& spec, const MicroBatches& micro_batc
   }
   program.shards = shards;
   program = distributed(std::move(program), parallelism);
-  const UpdateSpec update{spec.optimizer.as<OptimizerOptions>(), spec.optimizer.location, spec.clip_norm,
-                          builder.statistics(), spec.moving_average};
+  const UpdateSpec update{spec.optimizer.as<OptimizerOptions>(),
+                          spec.optimizer.location,
+                          spec.clip_norm,
+                          builder.statistics(),
+                          builder.teachers(),
+                          spec.moving_average};
   return placed(finish_training(std::move(program), update, parallelism.rank), parallelism);
 }
 

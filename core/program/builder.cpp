@@ -26,6 +26,7 @@ ProgramBuilder::ProgramBuilder(const ProgramSpec& spec, Network network, const M
   program_.micro_batch_samples = graph_.batch;
   program_.chance_loss = network.chance_loss;
   program_.warnings = std::move(network.warnings);
+  teachers_ = std::move(network.teachers);
   program_.batch.inputs = graph_.inputs;
   program_.batch.samples = graph_.samples;
   for (const ResolvedOutput& output : network.outputs) masks_ = masks_ || output.masks();
@@ -177,6 +178,15 @@ std::vector<StatisticUpdate> ProgramBuilder::statistics() const {
     if (statistic_sums_[i] != no_tensor) updates.push_back({statistic_sums_[i], statistic.moving, statistic.momentum});
   }
   return updates;
+}
+
+std::vector<TeacherParameter> ProgramBuilder::teachers() const {
+  std::vector<TeacherParameter> followers;
+  for (const TeacherParameter& teacher : teachers_) {
+    const auto trains = [&](const GraphParameter& of) { return of.tensor == teacher.of && of.trainable; };
+    if (std::ranges::any_of(graph_.parameters, trains)) followers.push_back(teacher);
+  }
+  return followers;
 }
 
 std::vector<Op> ProgramBuilder::predictions() const {

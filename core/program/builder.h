@@ -26,6 +26,8 @@ class ProgramBuilder {
   Program prediction(std::int64_t samples);
   // The running statistics that the update changes. Valid after training().
   std::vector<StatisticUpdate> statistics() const;
+  // The parameters of teachers that follow parameters of the program that train. Valid after training().
+  std::vector<TeacherParameter> teachers() const;
 
  private:
   void add_tensors();
@@ -60,7 +62,8 @@ class ProgramBuilder {
   const int stage_;  // stage of the pipeline
   Graph graph_;
   Program program_;
-  std::vector<OutputHead> heads_;         // one head for each output
+  std::vector<OutputHead> heads_;  // one head for each output
+  std::vector<TeacherParameter> teachers_;
   std::vector<TensorId> statistic_sums_;  // for each of graph_.statistics; no_tensor if the layer is frozen
   TensorId weight_ = no_tensor;           // the sum of the weights
   bool masks_ = false;                    // whether losses and metrics leave out positions

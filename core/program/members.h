@@ -36,7 +36,7 @@ class Members {
 
   const Program& program_;
   std::vector<std::vector<TensorId>> members_;  // the members of each tensor
-  std::set<TensorId> of_players_;  // the regions of a player's gradients and parameters
+  std::set<TensorId> of_players_;               // the regions of a player's gradients and parameters
   std::vector<Tensor> made_;  // members that were made; their ids follow the ids of the program's tensors
 };
 

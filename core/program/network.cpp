@@ -8,6 +8,7 @@
 #include "core/optim/optimizer.h"
 #include "core/program/added_loss.h"
 #include "core/program/expression_values.h"
+#include "core/program/teachers.h"
 
 namespace trainctl {
 namespace {
@@ -128,6 +129,7 @@ Network build_network(const ProgramSpec& spec, std::int64_t micro_batch, bool tr
   if (!reader.ok()) return network;
   network.graph = std::move(built.graph);
   network.layers = std::move(built.layers);
+  follow_teachers(spec, network, reader);
   network.blocks = std::move(built.blocks);
   if (spec.predicts()) {
     network.graph.masks.clear();

@@ -11,6 +11,7 @@
 #include "core/layers/model/layer_line.h"
 #include "core/metrics/output.h"
 #include "core/program/program_spec.h"
+#include "core/program/update_ops.h"
 
 namespace trainctl {
 
@@ -21,6 +22,7 @@ struct Network {
   std::set<std::string> blocks;         // paths of residual blocks and of the bodies of repeats
   double chance_loss = 0;               // expected loss before any training; 0: unknown
   std::vector<std::string> warnings;    // likely mistakes, each with its remedy
+  std::vector<TeacherParameter> teachers;
 };
 
 // Builds the network for micro-batches of `micro_batch` samples. Problems are reported to the reader; the returned

@@ -108,9 +108,7 @@ const FlatBucket* ParameterLayout::own_bucket() const {
   return nullptr;
 }
 
-FlatBucket* ParameterLayout::own_bucket() {
-  return const_cast<FlatBucket*>(std::as_const(*this).own_bucket());
-}
+FlatBucket* ParameterLayout::own_bucket() { return const_cast<FlatBucket*>(std::as_const(*this).own_bucket()); }
 
 std::string ParameterLayout::state_name(const FlatEntry& entry, std::size_t state) const {
   if (!by_player) return states[state];

@@ -272,8 +272,12 @@ Program join_passes(std::vector<PlayerPass> passes, const ProgramSpec& spec, con
   share_layout(passes);
   Joiner joiner(whole);
   for (PlayerPass& pass : passes) {
-    const UpdateSpec update{pass.player->optimizer.as<OptimizerOptions>(), pass.player->optimizer.location,
-                            spec.clip_norm, pass.statistics, spec.moving_average};
+    const UpdateSpec update{pass.player->optimizer.as<OptimizerOptions>(),
+                            pass.player->optimizer.location,
+                            spec.clip_norm,
+                            pass.statistics,
+                            pass.teachers,
+                            spec.moving_average};
     pass.program = finish_training(std::move(pass.program), update, rank);
     joiner.add(pass);
   }

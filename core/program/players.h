@@ -21,6 +21,7 @@ struct PlayerPass {
   std::vector<std::size_t> losses;  // the numbers of its losses among the outputs of the whole network
   Program program;
   std::vector<StatisticUpdate> statistics;
+  std::vector<TeacherParameter> teachers;
 };
 
 // The spec of an update: of its player alone, with random numbers that only update number `number` of a step draws.

@@ -52,7 +52,8 @@ struct ScheduleItem {
   bool waits = false;
 };
 
-// The scalars of one update of a player (core/program/players.h), which the host writes before a step or reads after it.
+// The scalars of one update of a player (core/program/players.h), which the host writes before a step or reads after
+// it.
 struct PlayerUpdate {
   TensorId learning_rate = no_tensor, updates = no_tensor, agree = no_tensor, gradient_norm = no_tensor;
   double rate = 1;  // factor of the run's learning rate

@@ -36,6 +36,15 @@ struct ProgramSpec {
     SourceLocation location;
   };
 
+  // Layers whose parameters are moving averages of those of other layers: a parameter whose name begins with `name`
+  // follows the parameter whose name begins with `of` instead, and has the same initial values.
+  struct Teacher {
+    std::string name;
+    std::string of;
+    double momentum = 0;
+    SourceLocation location;
+  };
+
   const ModelOptions* model = nullptr;
   std::vector<ModelInput> inputs = {ModelInput{}};  // formats and shapes after the transforms
   std::vector<Output> outputs = {Output{}};
@@ -44,6 +53,7 @@ struct ProgramSpec {
   LossReduction loss_reduction = LossReduction::sum_over_batch_size;
   Choice optimizer;
   std::vector<Player> players;  // in the order of their updates; empty: `optimizer` changes all parameters
+  std::vector<Teacher> teachers;
   std::optional<float> moving_average;  // momentum of the moving average of weights; empty: there is none
   double clip_norm = 0;                 // largest norm of the gradient; 0: not clipped
   DType compute = DType::float32;       // dtype of activations: float32 or bfloat16

@@ -81,6 +81,17 @@ Op average_op(const Program& program, const UpdateSpec& update, TensorId paramet
           {}};
 }
 
+// The op that moves a parameter of a teacher.
+Op teacher_op(const Program& program, const TeacherParameter& teacher) {
+  const StepTensors& step = program.step;
+  const Tensor& parameter = program.tensor(teacher.parameter);
+  return {std::make_shared<MovingAverage>(teacher.momentum, parameter.type.shape.count(), true),
+          {teacher.of, step.updates, step.agree, step.gradient_norm},
+          {teacher.parameter},
+          parameter.name,
+          parameter.location};
+}
+
 }  // namespace
 
 std::vector<Op> update_ops(Program& program, const UpdateSpec& update, std::vector<Op> reductions, TensorId squares) {
@@ -121,6 +132,7 @@ std::vector<Op> update_ops(Program& program, const UpdateSpec& update, std::vect
   if (flat.averages && own == nullptr && !flat.shares(Quantity::parameters) && flat.trainable_count > 0) {
     ops.push_back(average_op(program, update, step.parameters, flat.trainable_count, step.averages));
   }
+  for (const TeacherParameter& teacher : update.teachers) ops.push_back(teacher_op(program, teacher));
   update_statistics(program, update.statistics, ops);
   return ops;
 }

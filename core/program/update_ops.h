@@ -16,15 +16,23 @@ struct StatisticUpdate {
   float momentum = 0;
 };
 
+// A parameter of a teacher, and the parameter whose moving average it is.
+struct TeacherParameter {
+  TensorId parameter = no_tensor;
+  TensorId of = no_tensor;
+  float momentum = 0;
+};
+
 struct UpdateSpec {
   const OptimizerOptions& optimizer;
   SourceLocation location;  // the line of the optimizer in the config
   double clip_norm = 0;     // largest norm of the gradient; 0: not clipped
   std::vector<StatisticUpdate> statistics;
-  std::optional<float> moving_average;  // momentum of the moving average of the parameters
+  std::vector<TeacherParameter> teachers;  // those that follow parameters that this update changes
+  std::optional<float> moving_average;     // momentum of the moving average of the parameters
 };
 
-// The ops of the update in the order in which they run: agreement, `reductions`, norm, optimizer, moving average,
+// The ops of the update in the order in which they run: agreement, `reductions`, norm, optimizer, moving averages,
 // statistics.
 // `squares`: the reduced sum of the gradient's squares; no_tensor if this rank computes the norm of the whole gradient.
 // The optimizer updates this rank's shard of each bucket, bucket by bucket; the bucket's own ops follow its update.

@@ -82,6 +82,17 @@ void check_strategy_of_players(const ProgramSpec& spec, const Strategy& strategy
   if (options.recompute == Recompute::automatic) refuse("use `strategy.recompute: blocks` or `none`");
 }
 
+// Reports why teachers cannot follow other layers with a strategy, if they cannot.
+void check_strategy_of_teachers(const ProgramSpec& spec, const Strategy& strategy, Reader& reader) {
+  if (spec.teachers.empty()) return;
+  const bool is_cut = strategy.mesh.pipeline > 1 || strategy.mesh.tensor > 1;
+  const bool is_shared = strategy.mesh.data > 1 && strategy.options.shard != Shard::none;
+  if (!is_cut && !is_shared && strategy.options.sync_every.value == 1) return;
+  reader.error(spec.teachers.front().location,
+               "train.teachers cannot be used here: each rank must hold all weights and update them in every step; use "
+               "data parallelism alone, `strategy.shard: none` and `strategy.sync_every: 1`");
+}
+
 // The samples of the replicas in a batch that is divided in this way.
 SampleShares shares_of_replicas(std::int64_t batch, BatchDivision division) {
   SampleShares shares{{}, division.rank.along(MeshAxis::data)};
@@ -112,6 +123,7 @@ RunPrograms::RunPrograms(const ProgramSpec& spec, const Strategy& strategy, cons
   Parallelism parallel = parallelism_of_step(strategy, rank_);
   check_whole_batch(spec, strategy, sizes, reader);
   check_strategy_of_players(spec, strategy, sizes, reader);
+  check_strategy_of_teachers(spec, strategy, reader);
   // Returns the micro-batches of a replica's share of a batch. Micro-batches of a full batch have at least one sample.
   // If ranks reduce gradients in every micro-batch, micro-batches have equal sizes: the gradients are in a slot, and
   // micro-batches of two sizes would not share its memory.

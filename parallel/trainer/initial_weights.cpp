@@ -7,6 +7,7 @@
 #include "core/graph/passes/initialize.h"
 #include "core/layers/model/model.h"
 #include "core/program/network.h"
+#include "core/program/teachers.h"
 
 namespace trainctl {
 
@@ -22,6 +23,17 @@ void write_shard(const NamedTensor& shard, std::vector<float>& memory, const Wri
   copy_common(shard.shape, TensorExtent(), whole, shard.extent, shard.view);
 }
 
+// The parameter whose initial values a parameter has: that which it follows if it is a teacher's, else itself.
+const GraphParameter& source_of(const ProgramSpec& spec, const Graph& graph, const GraphParameter& parameter) {
+  for (const ProgramSpec::Teacher& teacher : spec.teachers) {
+    const std::string followed = followed_by(teacher, graph.tensor(parameter.tensor).name);
+    const auto named = [&](const GraphParameter& other) { return graph.tensor(other.tensor).name == followed; };
+    const auto found = std::ranges::find_if(graph.parameters, named);
+    if (!followed.empty() && found != graph.parameters.end()) return *found;
+  }
+  return parameter;
+}
+
 }  // namespace
 
 void initialize_weights(const ProgramSpec& spec, std::uint64_t seed, const std::vector<NamedTensor>& weights) {
@@ -34,7 +46,9 @@ void initialize_weights(const ProgramSpec& spec, std::uint64_t seed, const std::
     const Tensor& tensor = graph.tensor(parameter.tensor);
     const auto found = held.find(tensor.name);
     if (found == held.end()) continue;
-    write_shard(*found->second, memory, [&](float* values) { initialize(parameter, tensor, seed, values); });
+    const GraphParameter& source = source_of(spec, graph, parameter);
+    write_shard(*found->second, memory,
+                [&](float* values) { initialize(source, graph.tensor(source.tensor), seed, values); });
   }
   for (const GraphStatistic& statistic : graph.statistics) {
     const auto found = held.find(graph.tensor(statistic.moving).name);

@@ -68,6 +68,16 @@ void check_clipping(const TrainOptions& train, const Node& node, Reader& reader)
   };
   check(train.optimizer);
   for (const PhaseOptions& phase : train.phases) check(phase.optimizer);
+  for (const PlayerList::Item& player : train.players.items) check(player.value.optimizer);
+}
+
+// The names by which players refer to the losses of a model.
+std::vector<std::string> loss_names(const ModelOptions& model) {
+  std::vector<std::string> names = output_names(model);
+  if (names.size() == 1) names.insert(names.begin() + (names[0].empty() ? 0 : 1), "output");
+  std::erase(names, "");
+  for (const auto& [name, loss] : model.add_loss) names.push_back(name);
+  return names;
 }
 
 // The samples of a batch are counted in float32 across ranks, which is exact up to this number.
@@ -107,12 +117,7 @@ std::vector<std::string> TrainOptions::result_names(const ModelOptions& model) c
     if (!loss.of(output).as<LossOptions>().trains()) continue;
     if (several || !model.add_loss.empty()) names.push_back(several ? output + "_loss" : "output_loss");
   }
-  std::vector<std::string> losses;
-  for (const std::string& output : outputs) losses.push_back(several ? output : "output");
-  for (const auto& [name, loss] : model.add_loss) {
-    names.push_back(name + "_loss");
-    losses.push_back(name);
-  }
+  for (const auto& [name, loss] : model.add_loss) names.push_back(name + "_loss");
   for (const std::string& output : outputs) {
     const std::string prefix = several ? output + "_" : "";
     for (const Choice& metric : metrics.of(output)) {
@@ -120,7 +125,7 @@ std::vector<std::string> TrainOptions::result_names(const ModelOptions& model) c
       if (!rule || columns_of(*rule) == 0) names.push_back(prefix + result_name(metric));
     }
   }
-  for (std::string& name : trainctl::result_names(players, losses)) names.push_back(std::move(name));
+  add_result_names(players, names);
   return names;
 }
 
@@ -149,13 +154,17 @@ void TrainOptions::check_names_of(const ModelOptions& model, const Node& node, R
     if (hint.empty()) hint = outputs.front().empty() ? "; its outputs have no names" : "; there is " + join_or(outputs);
     reader.error(node.find("loss_weights")->location, format("the model has no output '{}'{}", name, hint));
   }
+  const std::size_t before = reader.count();
+  check_losses_of(players, loss_names(model), reader);
+  if (reader.count() > before) return;
   if ((outputs.size() < 2 && model.add_loss.empty() && players.empty()) || !reads_choices_of(outputs)) return;
   std::set<std::string> names;
   for (const std::string& name : result_names(model)) {
     if (names.insert(name).second) continue;
     const Node* list = node.find("metrics");
-    reader.error(list != nullptr ? list->location : node.location,
-                 format("two results have the name '{}': give one of the metrics, losses or players another name", name));
+    reader.error(
+        list != nullptr ? list->location : node.location,
+        format("two results have the name '{}': give one of the metrics, losses or players another name", name));
   }
 }
 
@@ -184,6 +193,11 @@ Keys<TrainOptions> TrainOptions::keys() {
            "Optimizers that train different layers, in turn: in each step of the run, every player updates its layers "
            "on the same batch, in this order, as in `{discriminator: {trains: discriminator}, generator: {trains: "
            "generator}}`. The results have the sum of a player's losses as PLAYER_loss.")
+      .key(
+          "teachers", &TrainOptions::teachers,
+          "Layers whose weights are moving averages of those of other layers, as in BYOL and mean teachers: `{teacher: "
+          "{of: student, momentum: 0.99}}` for all layers whose names begin with `teacher`. They are not trained "
+          "otherwise.")
       .key("schedule", &TrainOptions::schedule, "How the learning rate changes over the run.")
       .key("scale_learning_rate", &TrainOptions::scale_learning_rate,
            "The batch size that learning_rate is meant for: the schedule's rates are multiplied by the batch size of "

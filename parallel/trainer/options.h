@@ -55,7 +55,8 @@ struct TrainOptions {
   std::map<std::string, double> loss_weights;   // key: output; 1 if not set
   ByName<ChoicesOf<metric_choices>> metrics;    // key: output
   ChoiceOf<optimizer_choices> optimizer;
-  PlayerList players;  // empty: `optimizer` trains all layers
+  PlayerList players;                // empty: `optimizer` trains all layers
+  Ordered<TeacherOptions> teachers;  // key: the beginning of the names of the teacher's layers
   ChoiceOf<schedule_choices> schedule{"constant"};
   // A RateScaling, or the batch size that the given rate is meant for.
   std::variant<RateScaling, std::int64_t> scale_learning_rate = RateScaling::off;

@@ -7,6 +7,7 @@
 #include "core/graph/ops/optimizers/optimizers.h"
 #include "core/layers/model/names.h"
 #include "core/optim/optimizer.h"
+#include "core/spec/suggestion.h"
 #include "parallel/trainer/options.h"
 
 namespace trainctl {
@@ -28,19 +29,41 @@ Keys<PlayerOptions> PlayerOptions::keys() {
            between(1, 100));
 }
 
+Keys<TeacherOptions> TeacherOptions::keys() {
+  using O = TeacherOptions;
+  return Keys<O>("teacher", "Layers whose weights are moving averages of those of other layers.")
+      .required("of", &O::of,
+                "The beginning of the names of the layers that the teacher follows: `teacher_conv/kernel` follows "
+                "`student_conv/kernel` with `{teacher: {of: student}}`.")
+      .key("momentum", &O::momentum,
+           "Share of the teacher's weights that stays in a step: w = momentum w + (1 - momentum) v, with the weights v "
+           "after their update. Both begin with the initial values of v.",
+           from_zero_to_below(1));
+}
+
 std::vector<Reference> losses_of(const PlayerList::Item& player) {
   if (player.value.loss.empty()) return {{player.name, player.location}};
   return player.value.loss.items;
 }
 
-std::vector<std::string> result_names(const PlayerList& players, const std::vector<std::string>& losses) {
-  std::vector<std::string> names;
+void add_result_names(const PlayerList& players, std::vector<std::string>& names) {
   for (const PlayerList::Item& player : players.items) {
     const std::vector<Reference> own = losses_of(player);
-    const bool has_own_loss = losses.size() > 1 && own.size() == 1 && own[0].name == player.name;
-    if (!has_own_loss) names.push_back(player.name + "_loss");
+    const std::string name = player.name + "_loss";
+    const bool is_loss = own.size() == 1 && own[0].name == player.name && std::ranges::find(names, name) != names.end();
+    if (!is_loss) names.push_back(name);
   }
-  return names;
+}
+
+void check_losses_of(const PlayerList& players, const std::vector<std::string>& losses, Reader& reader) {
+  for (const PlayerList::Item& player : players.items) {
+    for (const Reference& loss : losses_of(player)) {
+      if (std::ranges::find(losses, loss.name) != losses.end()) continue;
+      std::string hint = suggestion(loss.name, losses);
+      if (hint.empty()) hint = "; there is " + join_or(losses);
+      reader.error(loss.location, format("player '{}': the model has no loss '{}'{}", player.name, loss.name, hint));
+    }
+  }
 }
 
 void check_players(const TrainOptions& train, const Node& node, Reader& reader) {

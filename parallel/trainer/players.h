@@ -1,4 +1,4 @@
-// The players of a run with several optimizers: `train.players`.
+// The players of a run with several optimizers, and teachers: `train.players` and `train.teachers`.
 #pragma once
 
 #include <cstdint>
@@ -25,15 +25,26 @@ struct PlayerOptions {
   static Keys<PlayerOptions> keys();
 };
 
+// Layers whose weights are moving averages of those of other layers.
+struct TeacherOptions {
+  Reference of;  // the beginning of the names of the other layers
+  double momentum = 0.99;
+
+  static Keys<TeacherOptions> keys();
+};
+
 // In the order of their updates.
 using PlayerList = Ordered<PlayerOptions>;
 
 // Returns the names of a player's losses.
 std::vector<Reference> losses_of(const PlayerList::Item& player);
 
-// Returns the names of the players' results, except those that losses of the model have, too: "generator_loss".
-// `losses`: the names of the model's outputs and added losses.
-std::vector<std::string> result_names(const PlayerList& players, const std::vector<std::string>& losses);
+// Appends the names of the players' results, such as "generator_loss", to those of the outputs and added losses. The
+// result of a player whose only loss has its name is that of the loss.
+void add_result_names(const PlayerList& players, std::vector<std::string>& names);
+
+// Reports losses of players that are not among `losses`, the names of the model's outputs and added losses.
+void check_losses_of(const PlayerList& players, const std::vector<std::string>& losses, Reader& reader);
 
 // Reports keys of the `train` section that cannot be combined with players, and names that cannot be names of players.
 void check_players(const TrainOptions& train, const Node& node, Reader& reader);

@@ -22,12 +22,17 @@ namespace trainctl {
 
 namespace {
 
-std::vector<ProgramSpec::Player> players_of(const TrainOptions& train) {
+// `outputs`: the names of the model's outputs. The name of the only output stands for "output".
+std::vector<ProgramSpec::Player> players_of(const TrainOptions& train, const std::vector<std::string>& outputs) {
   std::vector<ProgramSpec::Player> players;
   for (const PlayerList::Item& item : train.players.items) {
     const Choice& optimizer = item.value.optimizer ? item.value.optimizer : train.optimizer;
     const double rate = optimizer.as<OptimizerOptions>().learning_rate;
-    players.push_back({item.name, losses_of(item), item.value.trains.items, optimizer,
+    std::vector<Reference> losses = losses_of(item);
+    for (Reference& loss : losses) {
+      if (outputs.size() == 1 && loss.name == outputs[0]) loss.name = "output";
+    }
+    players.push_back({item.name, std::move(losses), item.value.trains.items, optimizer,
                        rate / train.optimizer.as<OptimizerOptions>().learning_rate, static_cast<int>(item.value.steps),
                        item.location});
   }
@@ -54,7 +59,10 @@ ProgramSpec program_spec(const RunSpec& spec, const DataInfo& data) {
   programs.is_masked = data.is_masked;
   programs.loss_reduction = spec.train.loss_reduction;
   programs.optimizer = spec.train.optimizer;
-  programs.players = players_of(spec.train);
+  programs.players = players_of(spec.train, names);
+  for (const auto& [name, location, teacher] : spec.train.teachers.items) {
+    programs.teachers.push_back({name, teacher.of.name, teacher.momentum, location});
+  }
   if (spec.train.moving_average) programs.moving_average = static_cast<float>(spec.train.moving_average->momentum);
   programs.clip_norm = spec.train.clip_norm.value_or(0);
   programs.compute = spec.train.compute();

@@ -102,7 +102,8 @@ TEST_CASE("what does not fit players is an error with its line") {
   says("train.precision=float16", "use bfloat16 or float32");
   says("train.players.generator.optimizer=adafactor", "the state of adafactor does not fit a player");
   says("train.players.generator.loss=generater", "the model has no loss 'generater'; did you mean 'generator'?");
-  says("train.players.generator.trains=[make*, judge2]", "two players, 'discriminator' and 'generator', train the layer");
+  says("train.players.generator.trains=[make*, judge2]",
+       "two players, 'discriminator' and 'generator', train the layer");
 }
 
 }  // namespace trainctl::test::runs_players_test

@@ -40,7 +40,7 @@ def network():
 
 
 def train(model, x, labels, batch, rate):
-    """Makes the steps of both networks. The variables are those of Keras, whose JAX backend differentiates functions of their values."""
+    """Makes the steps of both networks, one after the other."""
     crossentropy = keras.losses.BinaryCrossentropy()
 
     def discriminator(made, real, of_real):
@@ -49,22 +49,23 @@ def train(model, x, labels, batch, rate):
     def generator(made, real, of_real):
         return crossentropy(ops.zeros_like(made), made)
 
-    def update(name, loss, inputs, of_real):
-        paths = [variable.path for variable in model.trainable_variables]
+    paths = [variable.path for variable in model.trainable_variables]
 
-        def value(trained, values, inputs, of_real):
-            values = [trained[path] if path in trained else values[path] for path in paths]
+    def gradients_of(loss):
+        def value(own, others, inputs, of_real):
+            values = [own[path] if path in own else others[path] for path in paths]
             return loss(*model.stateless_call(values, [], inputs)[0], of_real)
 
-        values = {variable.path: variable.value for variable in model.trainable_variables}
-        trained = {path: kept for path, kept in values.items() if path.startswith(name)}
-        gradients = jax.jit(jax.grad(value))(trained, values, inputs, of_real)
-        for variable in model.trainable_variables:
-            if variable.path in gradients:
-                variable.assign(variable - rate * gradients[variable.path])
+        return jax.jit(jax.grad(value))
 
+    players = {"judge": gradients_of(discriminator), "make": gradients_of(generator)}
     for begin in range(0, len(labels), batch):
         inputs = {key: ops.convert_to_tensor(values[begin:begin + batch], keras.config.floatx()) for key, values in x.items()}
         of_real = ops.convert_to_tensor(labels[begin:begin + batch], keras.config.floatx())
-        update("judge", discriminator, inputs, of_real)
-        update("make", generator, inputs, of_real)
+        for name, gradients in players.items():
+            own = {path: variable.value for path, variable in zip(paths, model.trainable_variables) if path.startswith(name)}
+            others = {path: variable.value for path, variable in zip(paths, model.trainable_variables) if path not in own}
+            found = gradients(own, others, inputs, of_real)
+            for path, variable in zip(paths, model.trainable_variables):
+                if path in own:
+                    variable.assign(variable - rate * found[path])

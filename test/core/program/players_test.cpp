@@ -359,10 +359,16 @@ TEST_CASE("mistakes in players are errors", "[players]") {
   says([](Players& players) { players[1].losses[0].name = "fol"; },
        "player 'generator': the model has no loss 'fol'; did you mean 'fool'?");
   says([](Players& players) { players.pop_back(); }, "no player minimizes the loss 'output'");
-  says([](Players& players) { players[1].trains.push_back({"judge", {}}); },
-       "two players, 'discriminator' and 'generator', train the layer 'judge'");
-  says([](Players& players) { players[1].trains.push_back({"mok*", {}}); },
-       "player 'generator': no layer with weights that train is named 'mok*'");
+  says(
+      [](Players& players) {
+        players[1].trains.push_back({"judge", {}});
+      },
+      "two players, 'discriminator' and 'generator', train the layer 'judge'");
+  says(
+      [](Players& players) {
+        players[1].trains.push_back({"mok*", {}});
+      },
+      "player 'generator': no layer with weights that train is named 'mok*'");
   says(
       [](Players& players) {
         players[0].losses[0].name = "fool";
