@@ -9,7 +9,7 @@
 #include "test/core/program/job.h"
 #include "test/core/program/slopes.h"
 
-namespace trainctl::teachers_test {
+namespace trainctl::strategies_teachers_test {
 namespace {
 
 constexpr std::int64_t samples = 6;
@@ -79,7 +79,7 @@ TEST_CASE("the weights of a teacher begin as those of the student, and are their
   std::map<std::string, std::vector<double>> averages;  // key: without "teacher"
   for (const auto& [name, tensor] : weights) {
     const float* const values = tensor->view.as<float>();
-    if (name.starts_with("student")) averages[name.substr(7)].assign(values, values + tensor->view.count);
+    if (name.starts_with("student")) averages[std::string(name.substr(7))].assign(values, values + tensor->view.count);
   }
   const auto check_averages = [&] {
     for (const auto& [name, expected] : averages) {
@@ -128,4 +128,4 @@ TEST_CASE("mistakes in teachers are errors", "[teachers]") {
         std::string::npos);
 }
 
-}  // namespace trainctl::teachers_test
+}  // namespace trainctl::strategies_teachers_test
