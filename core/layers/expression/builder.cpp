@@ -264,7 +264,10 @@ ExpressionOperand ExpressionBuilder::op(std::shared_ptr<const OpDef> def, const 
     tensors.push_back(tensor(input));
     has_samples = has_samples || input.has_samples;
   }
-  return of_tensor(scope_.append(std::move(def), std::move(tensors)), has_samples, column);
+  std::string what = format("{} {}", def->kind(), def->attributes());
+  const auto [known, is_new] = computed_.try_emplace({std::move(what), tensors}, no_tensor);
+  if (is_new) known->second = scope_.append(std::move(def), std::move(tensors));
+  return of_tensor(known->second, has_samples, column);
 }
 
 ExpressionOperand ExpressionBuilder::random(RandomNumbers::Kind distribution, const ExpressionOperand& x, Shape sample,

@@ -82,7 +82,7 @@ class ExpressionBuilder {
   ExpressionOperand product(const ExpressionOperand& x, const ExpressionOperand& weight, bool transposed, int column);
   // Random numbers of shape [samples of x, sample...], others for each call.
   ExpressionOperand random(RandomNumbers::Kind distribution, const ExpressionOperand& x, Shape sample, int column);
-  // The output of an op on materialized operands.
+  // The output of an op on materialized operands. Equal ops with equal operands are one op.
   ExpressionOperand op(std::shared_ptr<const OpDef> def, const std::vector<ExpressionOperand>& inputs, int column);
   // The sum (times `scale`) or the extreme over the dimensions `axes`, ascending, which have size 1 with `keep` and
   // otherwise are left out.
@@ -107,7 +107,8 @@ class ExpressionBuilder {
   std::map<TensorId, TensorId> copies_;   // of weights
   std::map<TensorId, TensorId> narrow_;   // of tensors without samples: without leading dimensions of size 1
   std::map<int, TensorId> materialized_;  // key: step
-  int drawn_ = 0;                         // number of calls of random()
+  std::map<std::pair<std::string, std::vector<TensorId>>, TensorId> computed_;  // key: kind and attributes, inputs
+  int drawn_ = 0;                                                               // number of calls of random()
 };
 
 // Text such as "(batch, 28, 3)" for messages.

@@ -65,6 +65,16 @@ TEST_CASE("a lambda combines the outputs of several layers, and elementwise func
   CHECK(computing == 1);
 }
 
+TEST_CASE("equal parts of an expression are computed once") {
+  const auto ops = [](const std::string& expression) {
+    int count = 0;
+    for (const Op& op : build(network(expression), {4, 6}).graph.ops) count += op.name == "lambda" ? 1 : 0;
+    return count;
+  };
+  CHECK(ops("'glu(x) + x[:, :, :3]'") == ops("'glu(x)'"));
+  CHECK(ops("'mean(x, axis=-1) * sum(x, axis=-1)'") > ops("'mean(x, axis=-1) * mean(x, axis=-1)'"));
+}
+
 TEST_CASE("a lambda draws random numbers in training and in prediction, others for each call") {
   const std::string layer = "'random_normal(x) + keras.random.uniform((shape(x)[0], 4, 3)) - random_normal(x)'";
   for (const bool training : {true, false}) {
