@@ -70,8 +70,8 @@ class Timeline {
 
   // Segments in the order in which a micro-batch first runs them, with all variants of the backward segment together;
   // then the segments of the smaller micro-batch, which a pipeline may run between the others but in another slot; then
-  // the update, and the copies segment, which may run on its own.
-  // With players, segments run in the order of the schedule.
+  // the update, and the copies segment, which may run on its own. With players, segments run in the order of the
+  // schedule.
   static std::vector<int> order(const PlacedProgram& placed) {
     const auto is_backward = [&](int s) { return placed.segment(s).phase == Phase::backward; };
     std::vector<int> order;

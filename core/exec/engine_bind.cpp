@@ -108,11 +108,13 @@ void Engine::bind(int program) {
   const ScheduleItem copies{placed.copies_segment, 0, 0};
   units_of(0, copies.segment);
   if (bound->trains && !backend_.updates_copies()) add(copies);
+  // The kernels of optimizers may write the copies of what they update, but nothing writes those of teachers.
+  const bool rewrites = !backend_.updates_copies() || !moved_parameters(placed).empty();
   bool updated = false;  // whether a player has changed parameters since the copies were written
   for (const ScheduleItem& item : placed.program.schedule) {
     if (item.waits) bound->work->wait_for_all();
     const Phase phase = placed.segment(item.segment).phase;
-    if (updated && phase == Phase::forward && !backend_.updates_copies()) add(copies);
+    if (updated && phase == Phase::forward && rewrites) add(copies);
     updated = phase == Phase::update;
     bind_batch(program, item, *bound);
     add(item);

@@ -16,25 +16,23 @@ bool trains(const ParameterLayout& flat, TensorId parameter) {
   return entry != flat.parameters.end() && entry->offset < flat.trainable_count;
 }
 
-// The offsets of the parameters of teachers, which a step moves although they do not train.
-std::set<std::int64_t> moved_parameters(const std::vector<PlacedProgram>& programs) {
+}  // namespace
+
+std::set<std::int64_t> moved_parameters(const PlacedProgram& placed) {
   std::set<std::int64_t> offsets;
-  for (const PlacedProgram& placed : programs) {
-    for (const PlacedSegment& segment : placed.segments) {
-      for (const PlacedOp& op : segment.ops) {
-        const auto* average = op.op.get_if<MovingAverage>();
-        if (average != nullptr && average->begins_before) offsets.insert(placed.tensor(op.op.outputs[0]).offset);
-      }
+  for (const PlacedSegment& segment : placed.segments) {
+    for (const PlacedOp& op : segment.ops) {
+      const auto* average = op.op.get_if<MovingAverage>();
+      if (average != nullptr && average->has_initial_values) offsets.insert(placed.tensor(op.op.outputs[0]).offset);
     }
   }
   return offsets;
 }
 
-}  // namespace
-
 FreshCopies::FreshCopies(const std::vector<PlacedProgram>& programs) {
   std::map<std::int64_t, std::size_t> numbers;  // key: the offset in the region; value: the copy's number in fresh_
-  const std::set<std::int64_t> moved = moved_parameters(programs);
+  std::set<std::int64_t> moved;
+  for (const PlacedProgram& placed : programs) moved.merge(moved_parameters(placed));
   for (std::size_t i = 0; i < programs.size(); ++i) {
     auto& copies = copies_.emplace_back();
     for (const ComputeCopy& copy : programs[i].copies) {

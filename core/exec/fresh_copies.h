@@ -3,11 +3,16 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <set>
 #include <vector>
 
 #include "core/compile/placed_program.h"
 
 namespace trainctl {
+
+// The offsets of the parameters of teachers, which a training step moves although they do not train.
+std::set<std::int64_t> moved_parameters(const PlacedProgram& placed);
 
 class FreshCopies {
  public:

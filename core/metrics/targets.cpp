@@ -88,6 +88,8 @@ void check_sequences(const ResolvedLoss& loss, const Shape& output, const Target
   } else if (ctc.mask_index >= output.back()) {
     reader.error(loss.location, format("mask_index is {}, but the network has {}, from 0", ctc.mask_index,
                                        outputs_text(output.back())));
+  } else if (ctc.mask_index != 0 && !targets.min_steps_of.empty()) {
+    reader.error(loss.location, "mask_index must be 0 for this data set, which pads its texts with 0: leave it out");
   } else if (targets.mixed) {
     reader.error(loss.location, format("{} needs sequences of classes as targets, but training mixes samples: leave "
                                        "out mixup and cutmix",

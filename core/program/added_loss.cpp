@@ -72,7 +72,7 @@ struct Positions {
   TensorId mask = no_tensor, targets = no_tensor;
 };
 
-// Sets whose positions an added loss counts: those of the outputs' losses.
+// Lets an added loss count the same positions as the outputs' losses. Returns what leaves out the others.
 Positions positions_of(Network& network, const ProgramSpec& spec, ResolvedOutput& output) {
   const ResolvedOutput* first = first_with_loss(network);
   const Shape& weights = network.graph.tensor(network.graph.weights).type.shape;

@@ -153,7 +153,8 @@ std::vector<Op> ProgramBuilder::count_own() const {
   return ops;
 }
 
-// The ops for the counts of the step: the pipeline stage of the first output counts, the other stages set zeros.
+// The ops for the counts of the step: the pipeline stage of the first output with a loss counts, the others set
+// zeros.
 std::vector<Op> ProgramBuilder::count_all(bool accumulate) const {
   const StepTensors& step = program_.step;
   const BatchTensors& batch = program_.batch;
@@ -215,8 +216,8 @@ std::vector<Op> ProgramBuilder::sums(bool accumulate) const {
   return ops;
 }
 
-// The ops for the sums of the outputs whose losses are fused, or of the other outputs. The loss of the first output
-// adds up the weights for all outputs. The sums of outputs on other pipeline stages are set to zero.
+// The ops for the sums of the outputs whose losses are fused, or of the other outputs. The first
+// loss adds up the weights for all outputs. The sums of outputs on other pipeline stages are set to zero.
 std::vector<Op> ProgramBuilder::sums_of_heads(bool accumulate, bool fused) const {
   std::vector<Op> ops;
   const SharedSums shared{program_.batch.weights, weight_, program_.step.loss_scale};

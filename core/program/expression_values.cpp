@@ -100,7 +100,7 @@ ExpressionOperand values_of_batch(ExpressionBuilder& builder, const Expression& 
                                   std::int64_t samples) {
   ExpressionOperand values = builder.evaluate(expression);
   if (!values.is_tensor()) return values;
-  if (values.shape.count() == 1) {  // the loss of the batch, which is that of each sample
+  if (values.shape.count() == 1) {  // the loss of the batch, which is that of each sample: it gets the weights' shape
     return builder.evaluate(parse_expression("where(weight == 0, value, value)"),
                             {{"value", builder.reshaped(values, {1})}, {"weight", builder.input(weights, false)}});
   }

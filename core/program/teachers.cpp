@@ -2,6 +2,7 @@
 #include "core/program/teachers.h"
 
 #include <map>
+#include <set>
 
 #include "core/base/format.h"
 
@@ -17,30 +18,43 @@ void follow_teachers(const ProgramSpec& spec, Network& network, Reader& reader) 
   Graph& graph = network.graph;
   std::map<std::string, const GraphParameter*> parameters;
   for (const GraphParameter& parameter : graph.parameters) parameters[graph.tensor(parameter.tensor).name] = &parameter;
+  std::set<TensorId> is_followed;
   for (const ProgramSpec::Teacher& teacher : spec.teachers) {
+    const auto refuse = [&](const std::string& what) {
+      reader.error(teacher.location, format("teacher '{}': {}", teacher.name, what));
+    };
+    if (teacher.name.empty() || teacher.of.empty() || teacher.of.starts_with(teacher.name)) {
+      return refuse(
+          format("the names of its layers and of those that it follows, which begin with '{}', cannot be told "
+                 "apart: rename one of them",
+                 teacher.of));
+    }
     bool found = false;
     for (GraphParameter& parameter : graph.parameters) {
       const Tensor& tensor = graph.tensor(parameter.tensor);
       const std::string followed = followed_by(teacher, tensor.name);
       if (followed.empty()) continue;
       found = true;
-      const auto of = parameters.find(followed);
-      if (of == parameters.end() || !of->second->trainable || of->second == &parameter ||
-          graph.tensor(of->second->tensor).type.shape != tensor.type.shape) {
-        reader.error(teacher.location,
-                     format("teacher '{}': '{}' follows '{}', but no parameter of this name and the shape {} trains",
-                            teacher.name, tensor.name, followed, to_string(tensor.type.shape)));
-        return;
+      if (!parameter.trainable) {
+        return refuse(format("'{}' is frozen or follows another layer already: name it once", tensor.name));
       }
+      const auto of = parameters.find(followed);
+      if (of == parameters.end() || !of->second->trainable ||
+          graph.tensor(of->second->tensor).type.shape != tensor.type.shape) {
+        return refuse(format("'{}' follows '{}', but no parameter of this name and the shape {} trains", tensor.name,
+                             followed, to_string(tensor.type.shape)));
+      }
+      if (is_followed.contains(parameter.tensor)) {
+        return refuse(format("'{}' is followed by another teacher, and cannot follow '{}'", tensor.name, followed));
+      }
+      is_followed.insert(of->second->tensor);
       parameter.trainable = false;
       network.teachers.push_back({parameter.tensor, of->second->tensor, static_cast<float>(teacher.momentum)});
     }
     for (LayerLine& layer : network.layers) {
       if (layer.name.starts_with(teacher.name)) layer.trainable = 0;
     }
-    if (found) continue;
-    reader.error(teacher.location, format("teacher '{}': no layer with weights has a name that begins with '{}'",
-                                          teacher.name, teacher.name));
+    if (!found) refuse(format("no layer with weights has a name that begins with '{}'", teacher.name));
   }
 }
 

@@ -158,6 +158,13 @@ Data::Data(const DataOptions& options, std::uint64_t seed, const DataUse& use, M
   for (std::size_t i = 0; i < training.targets.size(); ++i) {
     info_.targets.push_back(splits_[0]->target_info(i, options.label_mode.of(use.targets[i].name)));
     info_.targets.back().mixed = mixes(options);
+    for (const auto& split : splits_) {  // ctc needs as many steps as the longest text of any split
+      if (split == nullptr) continue;
+      const TargetInfo own = split->target_info(i);
+      if (own.min_steps <= info_.targets.back().min_steps) continue;
+      info_.targets.back().min_steps = own.min_steps;
+      info_.targets.back().min_steps_of = own.min_steps_of;
+    }
     check_label_mode(options, info_.targets.back().label_mode, info_.targets.back().classes);
   }
   info_.weight = splits_[0]->weight_shape();

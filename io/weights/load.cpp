@@ -57,7 +57,8 @@ Opened open(const WeightsOptions& options, const Graph& graph) {
 
 void check_weights(const WeightsOptions& options, const Graph& graph) { open(options, graph); }
 
-LoadedWeights load_weights(const WeightsOptions& options, const Graph& graph, std::uint64_t seed) {
+LoadedWeights load_weights(const WeightsOptions& options, const Graph& graph, std::uint64_t seed,
+                           const std::function<std::string(const std::string&)>& followed) {
   const Opened opened = open(options, graph);
   LoadedWeights loaded{options.file.value.text, {}, {}};
   std::map<std::string, float*> values;
@@ -92,6 +93,11 @@ LoadedWeights load_weights(const WeightsOptions& options, const Graph& graph, st
     const Tensor& tensor = graph.tensor(statistic.moving);
     const auto found = values.find(tensor.name);
     if (found != values.end()) std::fill_n(found->second, tensor.type.shape.count(), statistic.initial);
+  }
+  const auto known = by_name(loaded.snapshot.weights);
+  for (const auto& [name, memory] : values) {
+    const auto of = known.find(followed(name));
+    if (of != known.end()) std::copy_n(of->second->view.as<float>(), of->second->view.count, memory);
   }
   return loaded;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -25,8 +26,10 @@ struct LoadedWeights {
 // cannot be read.
 void check_weights(const WeightsOptions& options, const Graph& graph);
 
-// Checks the file like check_weights(), and reads the values. Tensors that are not loaded get initial values from the
-// seed.
-LoadedWeights load_weights(const WeightsOptions& options, const Graph& graph, std::uint64_t seed);
+// Checks the file like check_weights(), and reads the values. A tensor that is not loaded gets the values of the tensor
+// that `followed` names for it or, if it names none (""), initial values from the seed.
+LoadedWeights load_weights(
+    const WeightsOptions& options, const Graph& graph, std::uint64_t seed,
+    const std::function<std::string(const std::string&)>& followed = [](const std::string&) { return ""; });
 
 }  // namespace trainctl

@@ -10,6 +10,7 @@
 #include "core/base/format.h"
 #include "core/layers/model/model_options.h"
 #include "parallel/strategies/communication_check/check.h"
+#include "parallel/strategies/requirements.h"
 
 namespace trainctl {
 namespace {
@@ -40,60 +41,8 @@ Parallelism parallelism_of_step(Strategy strategy, const MeshRank& rank) {
   return parallelism(strategy, rank.index_in_replica());
 }
 
-// Reports why a loss over the whole batch cannot be computed, if it cannot.
-void check_whole_batch(const ProgramSpec& spec, const Strategy& strategy, const BatchSizes& sizes, Reader& reader) {
-  const auto& losses = spec.model->add_loss;
-  const auto loss = std::ranges::find_if(losses, [](const auto& of) { return of.second.whole_batch; });
-  if (loss == losses.end()) return;
-  const auto refuse = [&](const std::string& why) {
-    reader.error(loss->second.expression.location,
-                 format("add_loss '{}' needs all samples of a batch at the same time: {}", loss->first, why));
-  };
-  if (sizes.gradient_accumulation > 1) refuse("use gradient_accumulation 1");
-  if (sizes.shards.any()) refuse("leave out strategy.reproducible, which divides a batch into logical shards");
-  if (strategy.mesh.pipeline > 1) refuse("use no pipeline, whose stages compute micro-batches");
-  if (strategy.options.sync_every.value > 1) refuse("use sync_every 1, since otherwise replicas take steps alone");
-  for (const std::int64_t samples :
-       {sizes.training, sizes.training_last, sizes.training_resumed_last, sizes.evaluation, sizes.evaluation_last}) {
-    if (samples == 0 || samples >= strategy.mesh.data) continue;
-    refuse(format("a batch of {} samples is divided among {} replicas; use fewer ranks, or another batch_size", samples,
-                  strategy.mesh.data));
-    break;
-  }
-}
+}  // namespace
 
-// Reports why players cannot train with a strategy, if they cannot.
-void check_strategy_of_players(const ProgramSpec& spec, const Strategy& strategy, const BatchSizes& sizes,
-                               Reader& reader) {
-  if (spec.players.empty()) return;
-  const auto refuse = [&](const std::string& why) {
-    reader.error(spec.players.front().location, "train.players cannot be used here: " + why);
-  };
-  const StrategyOptions& options = strategy.options;
-  if (strategy.mesh.pipeline > 1 || strategy.mesh.tensor > 1) {
-    refuse("players share a network that each rank holds as a whole; use data parallelism alone (strategy.data)");
-  } else if (sizes.shards.any()) {
-    refuse("leave out strategy.reproducible, which divides a batch into logical shards");
-  } else if (sizes.gradient_accumulation > 1) {
-    refuse("players compute the whole batch at once; use gradient_accumulation 1");
-  }
-  if (options.shard != Shard::none && strategy.mesh.data > 1) refuse("use `strategy.shard: none`");
-  if (options.sync_every.value > 1) refuse("use `strategy.sync_every: 1`");
-  if (options.recompute == Recompute::automatic) refuse("use `strategy.recompute: blocks` or `none`");
-}
-
-// Reports why teachers cannot follow other layers with a strategy, if they cannot.
-void check_strategy_of_teachers(const ProgramSpec& spec, const Strategy& strategy, Reader& reader) {
-  if (spec.teachers.empty()) return;
-  const bool is_cut = strategy.mesh.pipeline > 1 || strategy.mesh.tensor > 1;
-  const bool is_shared = strategy.mesh.data > 1 && strategy.options.shard != Shard::none;
-  if (!is_cut && !is_shared && strategy.options.sync_every.value == 1) return;
-  reader.error(spec.teachers.front().location,
-               "train.teachers cannot be used here: each rank must hold all weights and update them in every step; use "
-               "data parallelism alone, `strategy.shard: none` and `strategy.sync_every: 1`");
-}
-
-// The samples of the replicas in a batch that is divided in this way.
 SampleShares shares_of_replicas(std::int64_t batch, BatchDivision division) {
   SampleShares shares{{}, division.rank.along(MeshAxis::data)};
   const Mesh mesh = division.rank.mesh;
@@ -103,8 +52,6 @@ SampleShares shares_of_replicas(std::int64_t batch, BatchDivision division) {
   }
   return shares;
 }
-
-}  // namespace
 
 std::vector<int> ranks_with_own_programs(const BatchSizes& sizes, const Mesh& mesh) {
   std::vector<int> lowest;
@@ -121,9 +68,7 @@ RunPrograms::RunPrograms(const ProgramSpec& spec, const Strategy& strategy, cons
                          Reader& reader) {
   rank_ = MeshRank(strategy.mesh, rank);
   Parallelism parallel = parallelism_of_step(strategy, rank_);
-  check_whole_batch(spec, strategy, sizes, reader);
-  check_strategy_of_players(spec, strategy, sizes, reader);
-  check_strategy_of_teachers(spec, strategy, reader);
+  check_requirements(spec, strategy, sizes, rank_, reader);
   // Returns the micro-batches of a replica's share of a batch. Micro-batches of a full batch have at least one sample.
   // If ranks reduce gradients in every micro-batch, micro-batches have equal sizes: the gradients are in a slot, and
   // micro-batches of two sizes would not share its memory.

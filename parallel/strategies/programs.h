@@ -31,6 +31,9 @@ struct BatchSizes {
   }
 };
 
+// The samples of the replicas in a batch that is divided in this way.
+SampleShares shares_of_replicas(std::int64_t batch, BatchDivision division);
+
 // Returns one rank for each different set of programs: ranks with the same stage and tensor shard, in replicas with
 // equal shares of all batches, have equal programs. Of equal ranks the lowest one is returned, since it writes the
 // largest share of a checkpoint. The first returned rank has the same programs as the last rank of the mesh; unless

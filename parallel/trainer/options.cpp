@@ -213,8 +213,7 @@ Keys<TrainOptions> TrainOptions::keys() {
            between(1, 65536))
       .key("clip_norm", &TrainOptions::clip_norm,
            "Scales the gradient down if its norm over all parameters is larger than this, as Keras' global_clipnorm "
-           "does. "
-           "Keras' clipnorm, for each parameter by itself, is an option of the optimizer.",
+           "does. Keras' clipnorm, for each parameter by itself, is an option of the optimizer.",
            more_than(0))
       .key("class_weights", &TrainOptions::class_weights,
            "Weight of a sample in training, by its class: balanced, so that all classes have the same total weight, or "

@@ -1,6 +1,9 @@
 // Checks and loads the weights that a network begins with.
 #include "run/job/pretrained.h"
+
+#include "core/program/teachers.h"
 #include "io/weights/load.h"
+#include "run/job/job.h"
 #include "run/run_spec.h"
 
 namespace trainctl {
@@ -21,7 +24,15 @@ void check_pretrained(const RunSpec& spec, const DataInfo& data) {
 
 std::optional<LoadedWeights> load_pretrained(const RunSpec& spec, const DataInfo& data) {
   if (!spec.model.weights) return std::nullopt;
-  return load_weights(*spec.model.weights, whole_network(spec, data), spec.seed);
+  const std::vector<ProgramSpec::Teacher> teachers = program_spec(spec, data).teachers;
+  const auto followed = [&](const std::string& name) {
+    std::string of;
+    for (const ProgramSpec::Teacher& teacher : teachers) {
+      if (of.empty()) of = followed_by(teacher, name);
+    }
+    return of;
+  };
+  return load_weights(*spec.model.weights, whole_network(spec, data), spec.seed, followed);
 }
 
 }  // namespace trainctl

@@ -256,7 +256,7 @@ model:
   const Finished check = trainctl(folder, {"check", config, "--ranks", "5", "--set", "strategy.pipeline=5"});
   CHECK(
       contains(check.errors,
-               "cannot be cut inside a transformer's block or between the uses of a batch normalization: use at most 4 "
+               "cannot be cut inside a block or between the uses of a batch normalization: use at most 4 "
                "stages"));
 }
 

@@ -86,6 +86,32 @@ TEST_CASE("a run with players that is resumed has the weights of one that was no
   CHECK(end.at("validation") == whole.at("validation"));
 }
 
+TEST_CASE("a teacher begins with the student's pretrained weights, and a resumed run moves it alike") {
+  const Folder folder;
+  const auto network = [](const std::string& teacher, const std::string& further) {
+    return uneven_data + "\nmodel:\n" + further + "  layers:\n    - flatten: {name: pixels}\n" +
+           "    - dense: {name: student, units: 6, activation: tanh}\n" + teacher +
+           "    - dense: {name: classes, from: student, units: 5, activation: softmax}\n";
+  };
+  const std::string training = "batch_size: 20, epochs: 2, optimizer: {name: sgd, learning_rate: 0.1}";
+  end_of(folder, folder.write("student.yaml", network("", "") + train_section(training)), "student", 1);
+  const std::string config = folder.write(
+      "teacher.yaml",
+      network("    - dense: {name: teacher, from: pixels, units: 6, activation: tanh}\n",
+              "  weights: {file: student, allow_missing: true}\n  add_loss: {alike: {from: [student, teacher], inputs: "
+              "[s, t], expression: 'mean(square(s - t), axis=-1)'}}\n") +
+          train_section(training + ", teachers: {teacher: {of: student, momentum: 0.75}}"));
+  end_of(folder, config, "still", 1, {"--set", "train.max_steps=1", "--set", "train.optimizer.learning_rate=1e-20"});
+  const auto still = load_checkpoint(folder / "still/checkpoints/last"),
+             student = load_checkpoint(folder / "student/checkpoints/last");
+  const View& teacher = by_name(still.snapshot.weights).at("teacher/kernel")->view;
+  const View& kernel = by_name(student.snapshot.weights).at("student/kernel")->view;
+  for (std::int64_t i = 0; i < kernel.count; ++i) CHECK(teacher.as<float>()[i] == Approx(kernel.as<float>()[i]));
+  const Json whole = end_of(folder, config, "whole", 2);
+  end_of(folder, config, "part", 2, {"--set", "train.max_steps=5"});
+  CHECK(end_of(folder, config, "part", 2).at("weights_sha256") == whole.at("weights_sha256"));
+}
+
 TEST_CASE("what does not fit players is an error with its line") {
   const Folder folder;
   const std::string config = folder.write("players.yaml", uneven_data + model + players);

@@ -235,9 +235,8 @@ Section conv_lstm2d() {
   return ConvLstmOptions<2>::keys(
       "conv_lstm2d",
       "Long short-term memory over sequences of images (steps, height, width, channels), such as films, with "
-      "convolutions instead of products; Shi et al. (2015). Each step is a part of the program: time and memory to "
-      "plan "
-      "grow with the steps.");
+      "convolutions instead of products; Shi et al. (2015). Each step adds its own ops to the program, so that "
+      "planning takes more time and memory the more steps there are.");
 }
 
 Section conv_lstm3d() {

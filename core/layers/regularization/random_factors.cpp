@@ -23,8 +23,8 @@ struct GaussianDropoutOptions final : RandomFactors {
   }
 };
 
-// Dropped values become the limit of selu far below zero; then all values are scaled and shifted so that values of mean
-// 0 and variance 1 keep both.
+// Dropped values become the limit of selu far below zero; then all values are scaled and shifted so that the mean
+// 0 and the variance 1 of values stay the same.
 struct AlphaDropoutOptions final : RandomFactors {
   Feature expand(Layer& layer, const std::vector<Feature>& inputs) const override {
     if (!layer.training() || rate == 0) return layer.output(inputs[0].tensor);

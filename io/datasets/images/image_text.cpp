@@ -103,7 +103,9 @@ class ImageText final : public Dataset {
       : skip_unreadable_(declared.skip_unreadable) {
     with_all_errors(paths, [&](const std::string& path) {
       if (is_folder(path)) {
-        info_.warning = add_folder(path, images_);
+        const std::string warning = add_folder(path, images_);
+        if (!info_.warning.empty() && !warning.empty()) info_.warning += "; ";
+        info_.warning += warning;
       } else {
         add_table(path, columns, images_);
       }
@@ -113,7 +115,10 @@ class ImageText final : public Dataset {
     if (declared.sample && declared.sample->rank() == 3 && declared.sample->back() == 1) channels_ = 1;
     info_.sample = first_readable_shape(*this, paths[0], skip_unreadable_);
     const auto path_of = [this](std::int64_t i) { return name_of(i); };
-    info_.fingerprint = format("{} images {:016x} {:016x}", size(), xxh3(ids_.data(), ids_.size() * sizeof ids_[0]),
+    std::string characters;
+    for (const std::string& name : info_.class_names) characters += name + '\n';
+    info_.fingerprint = format("{} images {:016x} {:016x} {:016x}", size(), xxh3(characters.data(), characters.size()),
+                               xxh3(ids_.data(), ids_.size() * sizeof ids_[0]),
                                content_hash(FileContents{size(), path_of, skip_unreadable_}));
   }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/base/format.h"
 #include "core/spec/reader.h"
 #include "core/spec/values.h"
 
@@ -15,7 +16,7 @@ struct Summary {
   std::vector<float> values, counts;
 };
 
-// Every so many values, at most 100 of them.
+// At most 100 of the values, at equal distances in their order.
 Summary summary_of(std::vector<float> values) {
   constexpr double most = 100;
   std::ranges::sort(values);
@@ -59,9 +60,11 @@ Summary compressed(const Summary& summary, double epsilon) {
 }
 
 void check_bins(const Discretization& bins, const Node& node, Reader& reader) {
-  if (!std::ranges::is_sorted(bins.bin_boundaries)) {
-    reader.error(node.find("bin_boundaries")->location, "bin_boundaries must be ascending");
-  }
+  const auto unsorted = std::ranges::is_sorted_until(bins.bin_boundaries);
+  if (unsorted == bins.bin_boundaries.end()) return;
+  reader.error(
+      node.find("bin_boundaries")->location,
+      format("bin_boundaries must be ascending, but {} comes after {}: sort them", *unsorted, *(unsorted - 1)));
 }
 
 }  // namespace

@@ -1,6 +1,9 @@
 // Hashes combinations of fields.
 #include "io/datasets/tables/crosses.h"
 
+#include <algorithm>
+#include <set>
+
 #include "core/spec/reader.h"
 #include "core/spec/units.h"
 #include "core/spec/values.h"
@@ -29,7 +32,10 @@ Keys<Cross> Cross::keys() {
       .required("num_bins", &Cross::num_bins, "The number of bins into which the combinations are hashed.",
                 between(1, 1 << 24))
       .check([](const Cross& cross, const Node& node, Reader& reader) {
-        if (cross.columns.size() < 2) reader.error(node.location, "a cross needs at least two columns");
+        const std::set<std::string> different(cross.columns.begin(), cross.columns.end());
+        if (different.size() < std::max<std::size_t>(cross.columns.size(), 2)) {
+          reader.error(node.location, "a cross needs at least two columns, each of them once");
+        }
       });
 }
 

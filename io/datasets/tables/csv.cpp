@@ -120,9 +120,11 @@ std::optional<Table> read_table(const std::vector<std::string>& paths, const Csv
       for (std::size_t n = 0; n < inputs.size(); ++n) {
         const std::vector<std::size_t>& read = columns.inputs[n];
         for (std::size_t i = 0; i < read.size(); ++i) {
-          const bool is_cross = read[i] >= in_file.size();
-          if (is_cross) table.inputs[n][i].add_bin(bins[read[i] - in_file.size()]);
-          if (!is_cross) table.inputs[n][i].add(in_order[read[i]], at);
+          if (read[i] < in_file.size()) {
+            table.inputs[n][i].add(in_order[read[i]], at);
+          } else {
+            table.inputs[n][i].add_bin(bins[read[i] - in_file.size()]);
+          }
         }
       }
       if (!table.target.add(in_order, at)) return std::nullopt;

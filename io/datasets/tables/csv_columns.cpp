@@ -128,30 +128,49 @@ void add_crosses(const std::string& path, const CsvFormat& csv, TableColumns& co
   }
 }
 
+// Refuses encodings of the target or the weight, which are read as they are, and crosses that would give them away.
+void check_encoded_columns(const std::string& path, const CsvFormat& csv, const TableColumns& columns) {
+  const auto role_of = [&](std::size_t column) -> const char* {
+    if (columns.weight == column) return "weight";
+    return among(column, columns.targets) && !csv.forecasts() ? "target" : nullptr;
+  };
+  const auto check = [&](const char* key, std::size_t column) {
+    if (const char* role = role_of(column)) {
+      throw Error(ErrorKind::config, format("{}: column '{}' of {} is the {}", key, columns.names[column], path, role),
+                  "remove it there: these columns are encoded as values of samples");
+    }
+  };
+  for (const auto& [name, bins] : csv.hash) check("hash", find_column(columns.names, name, path));
+  for (const auto& [name, bins] : csv.discretize) check("discretize", find_column(columns.names, name, path));
+  for (const std::vector<CrossedColumn>& crossed : columns.crosses) {
+    for (const CrossedColumn& column : crossed) check("crosses", column.index);
+  }
+}
+
 }  // namespace
 
 TableColumns choose_columns(const std::string& path, const CsvFormat& csv, const std::vector<NamedInfo>& inputs) {
   TableColumns columns;
-  std::vector<std::string>& names = columns.names;
-  names = column_names(path, csv);
+  columns.names = column_names(path, csv);
   add_crosses(path, csv, columns);
   if (training_table(inputs[0].declared)) {
     match_training_columns(inputs, path, columns);
     return columns;
   }
+  const std::vector<std::string> in_file = columns.names_in_file();
   for (const auto* list : {&csv.numeric, &csv.categorical}) {
-    for (const std::string& name : *list) find_column(names, name, path);
+    for (const std::string& name : *list) find_column(in_file, name, path);
   }
-  for (const auto& [name, bins] : csv.hash) find_column(names, name, path);
-  for (const auto& [name, bins] : csv.discretize) find_column(names, name, path);
-  for (const std::string& name : csv.target) columns.targets.push_back(find_column(names, name, path));
-  if (!csv.weight.empty()) columns.weight = find_column(names, csv.weight, path);
+  for (const auto& [name, bins] : csv.hash) find_column(in_file, name, path);
+  for (const auto& [name, bins] : csv.discretize) find_column(in_file, name, path);
+  for (const std::string& name : csv.target) columns.targets.push_back(find_column(in_file, name, path));
+  if (!csv.weight.empty()) columns.weight = find_column(in_file, csv.weight, path);
   if (csv.target.empty() && !inputs[0].declared.target_unused) {
-    const std::size_t in_file = columns.in_file();
-    const bool weight_is_last = columns.weight == in_file - 1 && in_file > 1;
-    columns.targets.push_back(in_file - (weight_is_last ? 2 : 1));
+    const bool weight_is_last = columns.weight == in_file.size() - 1 && in_file.size() > 1;
+    columns.targets.push_back(in_file.size() - (weight_is_last ? 2 : 1));
   }
   if (columns.weight && among(*columns.weight, columns.targets)) refuse_weight(csv.weight, path);
+  check_encoded_columns(path, csv, columns);
   if (!csv.inputs) {
     choose_samples(path, csv, columns);
   } else {

@@ -281,7 +281,7 @@ Stages assign_stages(const Graph& graph, const StrategyOptions& options, int sta
   }
   const auto ends = std::count_if(units.begin(), units.end(), [](const Unit& unit) { return unit.ends; });
   if (options.place.empty() && ends < stages) {
-    reader.error(options.stages_location(), format("the network cannot be cut inside a transformer's block or between "
+    reader.error(options.stages_location(), format("the network cannot be cut inside a block or between "
                                                    "the uses of a batch normalization: use at most {} stages",
                                                    ends));
     return {};

@@ -242,6 +242,14 @@ TEST_CASE("targets that cannot be spelled") {
   CHECK(zero[1].values[0] == 2);
   CHECK(zero[2].values[0] == 0);
   CHECK(zero[2].values[12] == infinite[2].values[12]);
+  Batch diverged = batch;
+  diverged.x.values[13] = std::numeric_limits<double>::quiet_NaN();
+  for (const bool zero_infinity : {false, true}) {
+    const auto got =
+        run_op(*backend, std::make_shared<Loss>(Ctc{.zero_infinity = zero_infinity}, true, false), diverged.inputs());
+    CHECK(std::isnan(got[0].values[0]));
+    CHECK(std::isnan(got[2].values[13]));
+  }
   batch.targets.values = {4, 0, 0, 1, 2, 1};  // not a class
   CHECK(std::isnan(run({.zero_infinity = true})[0].values[0]));
 }

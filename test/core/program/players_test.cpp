@@ -265,6 +265,49 @@ TEST_CASE("players update their own weights in turn, as computed by hand", "[pla
   CHECK(values.at("reader_loss") == Approx(reference.reader_loss));
 }
 
+TEST_CASE("losses of several players read the targets of an output without a loss", "[players]") {
+  std::string text = network;
+  const auto replace = [&](const std::string& from, const std::string& to) {
+    REQUIRE(text.find(from) != std::string::npos);
+    text.replace(text.find(from), from.size(), to);
+  };
+  replace("softplus(-x), weight: 0.5", "'softplus(-x) + 0 * y_true', weight: 0.5");
+  replace("fool:", "reading: {from: reader, expression: 'mean(square(x - y_true), axis=-1)'}, fool:");
+  TestJob job(text, "sgd", "none", "");
+  const TestJob with_output_loss = job_of();
+  job.spec.inputs = with_output_loss.spec.inputs;
+  job.spec.outputs[0].target.shape = {2};
+  job.spec.players = with_output_loss.spec.players;
+  job.spec.players[2].losses = {{"reading", {}}};
+  Samples data;
+  const Program training = job.training(samples);
+  const auto backend = make_cpu_backend({});
+  const auto communicator = solo_communicator();
+  KernelChoices choices;
+  Engine engine(*backend, *communicator, compile({training}, *backend, choices));
+  std::mt19937 random(23);
+  draw_weights(engine, random);
+  ByHand reference(data);
+  for (const NamedTensor& tensor : engine.weights()) {
+    reference.weights[tensor.name].assign(tensor.view.as<float>(), tensor.view.as<float>() + tensor.view.count);
+  }
+  engine.upload();
+  StepResult result;
+  for (int step = 0; step < 2; ++step) {
+    reference.judge(0.2);
+    reference.judge(0.2);
+    reference.make(0.05);
+    reference.read(0.1);
+    engine.run(0, data.batch(), {.learning_rate = 0.2, .step = step}, result);
+  }
+  const std::map<std::string, double> values = values_of(training, result);
+  CHECK(values.at("generator_loss") == Approx(0.5 * reference.fool_loss));
+  CHECK(values.at("reading_loss") == Approx(reference.reader_loss));
+  CHECK(values.at("loss") == Approx(reference.discriminator_loss + 0.5 * reference.fool_loss + reference.reader_loss));
+  engine.download();
+  check_close(engine.weights(), "", reference.weights);
+}
+
 TEST_CASE("a player reads the weights that the players before it have changed, also as bfloat16", "[players]") {
   Samples data;
   TestJob job = job_of();

@@ -381,6 +381,33 @@ TEST_CASE("csv: crosses are those of Keras' HashedCrossing") {
                     Contains("at least two columns"));
 }
 
+TEST_CASE("csv: the target and the weight are no crosses, and are not encoded") {
+  const TempFolder folder;
+  write_file(folder / "t.csv", "k,n,y,w\nA,101,1,1\nB,101,2,1\n");
+  const auto error = [&](const std::string& keys) {
+    try {
+      const Data data(data_options("{dataset: csv, classes: 0, path: " + folder.text() + "/t.csv, " + keys + "}"), 1);
+    } catch (const Error& mistake) {
+      return std::string(mistake.what());
+    }
+    return std::string();
+  };
+  const std::string cross = ", crosses: {both: {columns: [k, n], num_bins: 5}}";
+  CHECK(error("target: y, weight: w" + cross).empty());
+  CHECK_THAT(error("target: both" + cross), Contains("has no column 'both'"));
+  CHECK_THAT(error("target: y, weight: both" + cross), Contains("has no column 'both'"));
+  CHECK_THAT(error("target: y, discretize: {both: {bin_boundaries: [1]}}" + cross), Contains("has no column 'both'"));
+  CHECK_THAT(error("target: y, columns: [k, n], crosses: {c: {columns: [k, y], num_bins: 5}}"),
+             Contains("crosses: column 'y'") && Contains("is the target"));
+  CHECK_THAT(error("target: y, weight: w, crosses: {c: {columns: [k, w], num_bins: 5}}"), Contains("is the weight"));
+  CHECK_THAT(error("target: y, hash: {y: 5}"), Contains("hash: column 'y'") && Contains("is the target"));
+  CHECK_THAT(error("target: y, discretize: {y: {bin_boundaries: [1]}}"), Contains("discretize: column 'y'"));
+  CHECK_THROWS_WITH(data_options("{dataset: csv, path: t.csv, crosses: {c: {columns: [k, k], num_bins: 5}}}"),
+                    Contains("each of them once"));
+  CHECK_THROWS_WITH(data_options("{dataset: csv, path: t.csv, discretize: {n: {bin_boundaries: [2, 1]}}}"),
+                    Contains("1 comes after 2: sort them"));
+}
+
 TEST_CASE("csv: mistakes about series have a line of the config") {
   const TempFolder folder;
   write_file(folder / "a.csv", "a,y\n1,2\n2,3\n3,4\n4,5\n5,6\n6,7\n");

@@ -1,5 +1,6 @@
 // Tests the data set of images with texts: tables and folders, the numbers of characters, and what is refused.
 #include "io/datasets/options.h"
+#include "io/loader/data.h"
 #include "test/catch.h"
 #include "test/support/files.h"
 
@@ -81,6 +82,19 @@ TEST_CASE("image_text: the names of the images in a folder are their texts") {
   write_file(other / "d.png", png(3, 4, 0, random_bytes(12, 3)));
   CHECK(error_of(other.text(), {.training = &dataset->info()}).find("d.png: the text has the character 'd'") !=
         std::string::npos);
+}
+
+TEST_CASE("image_text: the characters are a part of the fingerprint, and the longest text of any split counts") {
+  const TempFolder first, second, held_out;
+  write_file(first / "ab.png", png(3, 4, 0, random_bytes(12, 1)));
+  write_file(second / "xy.png", png(3, 4, 0, random_bytes(12, 1)));
+  write_file(held_out / "aaa.png", png(3, 4, 0, random_bytes(12, 2)));
+  CHECK(open(first.text())->info().fingerprint != open(second.text())->info().fingerprint);
+  const Data data(data_options(format("{{dataset: image_text, path: {}, length: 3, validation: {{path: {}}}}}",
+                                      first.text(), held_out.text())),
+                  1);
+  CHECK(data.info().targets[0].min_steps == 5);
+  CHECK(data.info().targets[0].min_steps_of.find("aaa.png") != std::string::npos);
 }
 
 TEST_CASE("image_text: mistakes name the file and the line") {

@@ -232,7 +232,7 @@ layers:
     REQUIRE(reader.diagnostics().size() == 1);
     return to_string(reader.diagnostics()[0]);
   };
-  CHECK(error("pipeline: 9").find("cannot be cut inside a transformer's block") != std::string::npos);
+  CHECK(error("pipeline: 9").find("cannot be cut inside a block") != std::string::npos);
   CHECK(error("pipeline: 9").find("use at most 8 stages") != std::string::npos);
   CHECK(error("place: {0: ['one/self*'], 1: [one, two, mean, last]}")
             .find("layer 'one/self_attention_layer_norm' is in stage 0 and 'one/feedforward_intermediate_dense' in "

@@ -122,6 +122,22 @@ TEST_CASE("mistakes in teachers are errors", "[teachers]") {
   CHECK(error_of(job_of()).empty());
   CHECK(error_of(job_of("studnt")).find("'teacher_1/kernel' follows 'studnt_1/kernel', but no parameter") !=
         std::string::npos);
+  const auto says = [](const TestJob& wrong, const std::string& text) {
+    const std::string error = error_of(wrong);
+    CAPTURE(error);
+    CHECK(error.find(text) != std::string::npos);
+  };
+  says(job_of("teacher"), "cannot be told apart");
+  TestJob twice = job_of();
+  twice.spec.teachers.push_back({"teacher_1", "student_1", 0.8, {}});
+  says(twice, "'teacher_1/kernel' is frozen or follows another layer already");
+  TestJob chain("{layers: [{dense: {name: a, units: 4}}, {dense: {name: b, units: 4}}, {dense: {name: c, units: 4}}]}",
+                "sgd", "mse", "mean_absolute_error");
+  chain.spec.inputs[0].sample = chain.spec.outputs[0].target.shape = {4};
+  chain.spec.teachers = {{"a", "b", 0.8, {}}, {"b", "c", 0.8, {}}};
+  says(chain, "'b/kernel' is followed by another teacher");
+  chain.spec.teachers = {{"b", "c", 0.8, {}}, {"a", "b", 0.8, {}}};
+  says(chain, "but no parameter of this name");
   TestJob job = job_of();
   job.spec.teachers[0].name = "tutor";
   CHECK(error_of(job).find("teacher 'tutor': no layer with weights has a name that begins with 'tutor'") !=

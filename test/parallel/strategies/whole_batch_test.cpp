@@ -52,10 +52,11 @@ const Case pairs{
     },
     0.05};
 
-std::string error_of(Setup setup, int batch_size) {
+std::string error_of(Setup setup, int batch_size, const std::vector<double>& speeds = {}) {
   try {
     const Network network = which.make();
-    const BatchSizes sizes{.training = batch_size, .gradient_accumulation = setup.micro_batches, .whole_batch = true};
+    const BatchSizes sizes{
+        .training = batch_size, .gradient_accumulation = setup.micro_batches, .speeds = speeds, .whole_batch = true};
     build_run_programs(network.job.spec, strategy_of(setup), sizes, 0);
   } catch (const std::exception& error) {
     return error.what();
@@ -95,7 +96,8 @@ TEST_CASE("losses over the whole batch are refused where a step does not have th
   };
   says({.micro_batches = 2}, 12, "use gradient_accumulation 1");
   says({.mesh = {.pipeline = 2}}, 12, "use no pipeline");
-  says({.mesh = {.data = 3}}, 2, "a batch of 2 samples is divided among 3 replicas");
+  says({.mesh = {.data = 3}}, 2, "a batch of 2 samples leaves one of 3 replicas without a sample");
+  CHECK(error_of({.mesh = {.data = 2}}, 12, {1, 100}).find("leaves one of 2 replicas") != std::string::npos);
 }
 
 }  // namespace trainctl::whole_batch_test

@@ -64,7 +64,7 @@ struct CtcStates {
   TRAINCTL_KERNEL_FUNCTION static double impossible() { return -static_cast<double>(INFINITY); }  // the logarithm of 0
   TRAINCTL_KERNEL_FUNCTION static double log_sum(double a, double b, double c = impossible()) {
     const double ab = a > b ? a : b, top = ab > c ? ab : c;
-    if (top == impossible()) return top;
+    if (top == impossible()) return a + b + c;  // -infinity, or NaN if one of them is NaN
     return top + std::log(std::exp(a - top) + std::exp(b - top) + std::exp(c - top));
   }
 };

@@ -7,16 +7,16 @@
 namespace trainctl {
 
 // average = momentum * average + (1 - momentum) * parameter, computed after the optimizer's step. In step 0 the average
-// is set to the parameter, as in Keras. Inputs: parameters (the first `count` elements are averaged), step (int64
-// scalar, from 0), agree flags, gradient norm. Outputs: the averages [count]. With `begins_before`, step 0 is like the
-// others: the average has a value already. As with optimizers, the averages do not
-// change if the flag agree_not_finite is set or the norm is not finite.
+// is set to the parameter, as in Keras; with `has_initial_values` the average has values before, and step 0 is like the
+// others. As with optimizers, the averages do not change if the flag agree_not_finite is set or the norm is not finite.
+// Inputs: parameters (the first `count` elements are averaged), step (int64 scalar, from 0), agree flags, gradient
+// norm. Outputs: the averages [count].
 struct MovingAverage final : OpDef {
   float momentum = 0;
   std::int64_t count = 0;
-  bool begins_before = false;
+  bool has_initial_values = false;
 
-  MovingAverage(float m, std::int64_t c, bool before = false) : momentum(m), count(c), begins_before(before) {}
+  MovingAverage(float m, std::int64_t c, bool before = false) : momentum(m), count(c), has_initial_values(before) {}
   std::string_view kind() const override { return "moving_average"; }
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;

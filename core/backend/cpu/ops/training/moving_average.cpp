@@ -11,7 +11,7 @@ namespace trainctl::cpu {
 Lowering lower_moving_average(const LowerContext& context) {
   const auto& def = context.op.as<MovingAverage>();
   return own_kernel(
-      context, [count = def.count, momentum = def.momentum, before = def.begins_before](const Buffers& buffers) {
+      context, [count = def.count, momentum = def.momentum, before = def.has_initial_values](const Buffers& buffers) {
         const bool applies = buffers.in<float>(2)[agree_not_finite] == 0 && std::isfinite(*buffers.in<float>(3));
         if (!applies) return;
         const float kept = *buffers.in<std::int64_t>(1) == 0 && !before ? 0.0f : momentum, added = 1.0f - kept;

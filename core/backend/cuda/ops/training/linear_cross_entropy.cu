@@ -108,7 +108,7 @@ void queue_gradients(const HeadShape& shape, const ChunkKernels& chunk, bool sum
 }
 
 // All chunks but the last have equal sizes, and the first one may overwrite the gradients.
-std::vector<ChunkKernels> chunks_of(const LowerContext& context, const HeadShape& shape,
+std::vector<ChunkKernels> row_chunks_of(const LowerContext& context, const HeadShape& shape,
                                     const LinearCrossEntropy& def) {
   const std::int64_t each = chunk_rows(shape.rows, shape.classes, shape.dtype);
   std::vector<ChunkKernels> chunks;
@@ -139,7 +139,7 @@ Lowering lower_head(const LowerContext& context, const LinearCrossEntropy& def) 
                   def.transposed, def.has_bias};
   shape.fuses_bias = can_fuse_bias(context, shape);
   const std::int64_t rows_each = def.training ? shape.rows / context.input(def.weights()).shape.count() : 1;
-  std::vector<ChunkKernels> chunks = chunks_of(context, shape, def);
+  std::vector<ChunkKernels> chunks = row_chunks_of(context, shape, def);
   std::int64_t scratch = 0;
   for (const ChunkKernels& chunk : chunks) scratch = std::max(scratch, chunk.workspace_bytes());
   scratch = workspace_section(scratch);

@@ -22,7 +22,7 @@ __global__ void moving_average(const float* weights, const std::int64_t* step, c
 Lowering lower_moving_average(const LowerContext& context) {
   const auto& def = context.op.as<MovingAverage>();
   return own_kernel(
-      context, [count = def.count, momentum = def.momentum, before = def.begins_before](const Buffers& p) {
+      context, [count = def.count, momentum = def.momentum, before = def.has_initial_values](const Buffers& p) {
         launch(moving_average, blocks_for(count), block_threads, p.stream, p.in<float>(0), p.in<std::int64_t>(1),
                p.in<float>(2), p.in<float>(3), p.out<float>(0), momentum, before, count);
       });
