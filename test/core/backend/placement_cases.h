@@ -59,6 +59,10 @@ void add_volume_convolutions(Cases& cases, DType dtype);
 void add_pooling(Cases& cases, DType dtype);
 void add_normalisation(Cases& cases, DType dtype);
 void add_synchronized_normalisation(Cases& cases, DType dtype);
+// test/core/backend/placement_training_cases.cpp
+void add_sums(Cases& cases, DType dtype);
+void add_fused_loss(Cases& cases, DType dtype);
+void add_update(Cases& cases);
 
 Cases placement_cases(DType dtype);
 
