@@ -10,7 +10,7 @@
 namespace trainctl {
 namespace {
 
-using Kind = PipelineEvent::Kind;
+using EventKind = PipelineEvent::Kind;
 
 struct Pass {
   bool forward = true;
@@ -99,15 +99,15 @@ std::vector<PipelineEvent> pipeline_events(PipelineSchedule schedule, int stages
   using Order = std::tuple<int, int, int, int, int>;
   std::vector<std::pair<Order, PipelineEvent>> ordered;
   for (const Pass& pass : step.passes(own)) {
-    ordered.push_back(
-        {{step.start(own, pass), 2, 0, 0, 0}, {pass.forward ? Kind::forward : Kind::backward, pass.micro_batch}});
+    ordered.push_back({{step.start(own, pass), 2, 0, 0, 0},
+                       {pass.forward ? EventKind::forward : EventKind::backward, pass.micro_batch}});
   }
   for (std::size_t number = 0; number < messages.size(); ++number) {
     const StageMessage& message = messages[number];
     for (int i = 0; i < micro_batches; ++i) {
       const int time = message.forward ? step.start(message.to, {true, i}) : step.end(message.from, {false, i});
-      ordered.push_back(
-          {{time, message.forward ? 1 : 0, message.from, message.to, i}, {Kind::message, i, static_cast<int>(number)}});
+      ordered.push_back({{time, message.forward ? 1 : 0, message.from, message.to, i},
+                         {EventKind::message, i, static_cast<int>(number)}});
     }
   }
   std::sort(ordered.begin(), ordered.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
