@@ -254,10 +254,9 @@ model:
   refuses("{0: [c], 1: [n, 'c@2', 'n@2', flatten, dense]}", "2",
           "'c' and 'c@2', which share 'c/kernel', are in stages 0 and 1");
   const Finished check = trainctl(folder, {"check", config, "--ranks", "5", "--set", "strategy.pipeline=5"});
-  CHECK(
-      contains(check.errors,
-               "cannot be cut inside a block or between the uses of a batch normalization: use at most 4 "
-               "stages"));
+  CHECK(contains(check.errors,
+                 "cannot be cut inside a block or between the uses of a batch normalization: use at most 4 "
+                 "stages"));
 }
 
 TEST_CASE("check shows the stages of a pipeline, and refuses invalid settings") {

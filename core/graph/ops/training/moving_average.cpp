@@ -7,7 +7,11 @@
 namespace trainctl {
 
 std::string MovingAverage::attributes() const {
-  return AttributeText().value("momentum", momentum).value("count", count).flag("has_initial_values", has_initial_values).text();
+  return AttributeText()
+      .value("momentum", momentum)
+      .value("count", count)
+      .flag("has_initial_values", has_initial_values)
+      .text();
 }
 
 std::vector<TensorType> MovingAverage::outputs(std::span<const TensorType>) const {

@@ -109,7 +109,7 @@ void queue_gradients(const HeadShape& shape, const ChunkKernels& chunk, bool sum
 
 // All chunks but the last have equal sizes, and the first one may overwrite the gradients.
 std::vector<ChunkKernels> row_chunks_of(const LowerContext& context, const HeadShape& shape,
-                                    const LinearCrossEntropy& def) {
+                                        const LinearCrossEntropy& def) {
   const std::int64_t each = chunk_rows(shape.rows, shape.classes, shape.dtype);
   std::vector<ChunkKernels> chunks;
   for (std::int64_t first = 0; first < shape.rows; first += each) {
