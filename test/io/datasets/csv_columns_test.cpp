@@ -383,7 +383,7 @@ TEST_CASE("csv: crosses are those of Keras' HashedCrossing") {
 
 TEST_CASE("csv: the target and the weight are no crosses, and are not encoded") {
   const TempFolder folder;
-  write_file(folder / "t.csv", "k,n,y,w\nA,101,1,1\nB,101,2,1\n");
+  write_file(folder / "t.csv", "k,n,y,w\n7,101,1,1\n8,101,2,1\n");
   const auto error = [&](const std::string& keys) {
     try {
       const Data data(data_options("{dataset: csv, classes: 0, path: " + folder.text() + "/t.csv, " + keys + "}"), 1);
