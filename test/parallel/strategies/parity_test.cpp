@@ -66,6 +66,7 @@ class Source final : public BatchSource {
     const Share share = share_of(batch, rank_);
     batch_ = samples_.share(first_ + share.first, share.count);
     first_ += batch;
+    batch_.global_count = batch;
     batch_.last_of_epoch = ++step_ == 3;
     return batch_;
   }
