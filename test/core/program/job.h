@@ -37,6 +37,15 @@ struct TestJob {
     reader.throw_if_failed();
     return program;
   }
+  // The error of the training program; "" if there is none.
+  std::string error(std::int64_t samples) const {
+    try {
+      static_cast<void>(training(samples));
+    } catch (const std::exception& error) {
+      return error.what();
+    }
+    return "";
+  }
   Program evaluation(std::int64_t samples) const {
     Reader reader;
     Program program = evaluation_program(spec, samples, reader);

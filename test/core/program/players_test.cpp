@@ -202,14 +202,23 @@ std::map<std::string, double> values_of(const Program& program, const StepResult
   return values;
 }
 
-std::string error_of(const TestJob& job) {
-  try {
-    static_cast<void>(job.training(samples));
-  } catch (const std::exception& error) {
-    return error.what();
+// An engine with random weights, which the reference has, too.
+struct Trainer {
+  std::unique_ptr<Backend> backend = make_cpu_backend({});
+  std::unique_ptr<Communicator> communicator = solo_communicator();
+  KernelChoices choices;
+  Engine engine;
+
+  Trainer(const std::vector<Program>& programs, ByHand& reference)
+      : engine(*backend, *communicator, compile(programs, *backend, choices)) {
+    std::mt19937 random(22);
+    draw_weights(engine, random);
+    for (const NamedTensor& tensor : engine.weights()) {
+      reference.weights[tensor.name].assign(tensor.view.as<float>(), tensor.view.as<float>() + tensor.view.count);
+    }
+    engine.upload();
   }
-  return "";
-}
+};
 
 }  // namespace
 
@@ -217,17 +226,9 @@ TEST_CASE("players update their own weights in turn, as computed by hand", "[pla
   Samples data;
   const TestJob job = job_of();
   const Program training = job.training(samples), evaluation = job.evaluation(samples);
-  const auto backend = make_cpu_backend({});
-  const auto communicator = solo_communicator();
-  KernelChoices choices;
-  Engine engine(*backend, *communicator, compile({training, evaluation}, *backend, choices));
-  std::mt19937 random(22);
-  draw_weights(engine, random);
   ByHand reference(data);
-  for (const NamedTensor& tensor : engine.weights()) {
-    reference.weights[tensor.name].assign(tensor.view.as<float>(), tensor.view.as<float>() + tensor.view.count);
-  }
-  engine.upload();
+  Trainer trainer({training, evaluation}, reference);
+  Engine& engine = trainer.engine;
   constexpr double rate = 0.2;
   StepResult result;
   for (int step = 0; step < 4; ++step) {
@@ -281,17 +282,9 @@ TEST_CASE("losses of several players read the targets of an output without a los
   job.spec.players[2].losses = {{"reading", {}}};
   Samples data;
   const Program training = job.training(samples);
-  const auto backend = make_cpu_backend({});
-  const auto communicator = solo_communicator();
-  KernelChoices choices;
-  Engine engine(*backend, *communicator, compile({training}, *backend, choices));
-  std::mt19937 random(23);
-  draw_weights(engine, random);
   ByHand reference(data);
-  for (const NamedTensor& tensor : engine.weights()) {
-    reference.weights[tensor.name].assign(tensor.view.as<float>(), tensor.view.as<float>() + tensor.view.count);
-  }
-  engine.upload();
+  Trainer trainer({training}, reference);
+  Engine& engine = trainer.engine;
   StepResult result;
   for (int step = 0; step < 2; ++step) {
     reference.judge(0.2);
@@ -313,17 +306,9 @@ TEST_CASE("a player reads the weights that the players before it have changed, a
   TestJob job = job_of();
   job.spec.compute = DType::bfloat16;
   const Program training = job.training(samples);
-  const auto backend = make_cpu_backend({});
-  const auto communicator = solo_communicator();
-  KernelChoices choices;
-  Engine engine(*backend, *communicator, compile({training}, *backend, choices));
-  std::mt19937 random(22);
-  draw_weights(engine, random);
   ByHand reference(data);
-  for (const NamedTensor& tensor : engine.weights()) {
-    reference.weights[tensor.name].assign(tensor.view.as<float>(), tensor.view.as<float>() + tensor.view.count);
-  }
-  engine.upload();
+  Trainer trainer({training}, reference);
+  Engine& engine = trainer.engine;
   constexpr double rate = 4;  // so that a step changes the weights by much more than they are rounded
   StepResult result;
   reference.judge(rate);
@@ -394,11 +379,11 @@ TEST_CASE("mistakes in players are errors", "[players]") {
   const auto says = [](auto change, const std::string& text) {
     TestJob job = job_of();
     change(job.spec.players);
-    CAPTURE(error_of(job));
-    CHECK(error_of(job).find(text) != std::string::npos);
+    CAPTURE(job.error(samples));
+    CHECK(job.error(samples).find(text) != std::string::npos);
   };
   using Players = std::vector<ProgramSpec::Player>;
-  CHECK(error_of(job_of()).empty());
+  CHECK(job_of().error(samples).empty());
   says([](Players& players) { players[1].losses[0].name = "fol"; },
        "player 'generator': the model has no loss 'fol'; did you mean 'fool'?");
   says([](Players& players) { players.pop_back(); }, "no player minimizes the loss 'output'");

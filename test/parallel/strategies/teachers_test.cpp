@@ -54,15 +54,6 @@ struct Samples {
   }
 };
 
-std::string error_of(const TestJob& job) {
-  try {
-    static_cast<void>(job.training(samples));
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-  return "";
-}
-
 }  // namespace
 
 TEST_CASE("the weights of a teacher begin as those of the student, and are their moving average", "[teachers]") {
@@ -119,11 +110,11 @@ TEST_CASE("the weights of a teacher begin as those of the student, and are their
 }
 
 TEST_CASE("mistakes in teachers are errors", "[teachers]") {
-  CHECK(error_of(job_of()).empty());
-  CHECK(error_of(job_of("studnt")).find("'teacher_1/kernel' follows 'studnt_1/kernel', but no parameter") !=
+  CHECK(job_of().error(samples).empty());
+  CHECK(job_of("studnt").error(samples).find("'teacher_1/kernel' follows 'studnt_1/kernel', but no parameter") !=
         std::string::npos);
   const auto says = [](const TestJob& wrong, const std::string& text) {
-    const std::string error = error_of(wrong);
+    const std::string error = wrong.error(samples);
     CAPTURE(error);
     CHECK(error.find(text) != std::string::npos);
   };
@@ -140,7 +131,7 @@ TEST_CASE("mistakes in teachers are errors", "[teachers]") {
   says(chain, "but no parameter of this name");
   TestJob job = job_of();
   job.spec.teachers[0].name = "tutor";
-  CHECK(error_of(job).find("teacher 'tutor': no layer with weights has a name that begins with 'tutor'") !=
+  CHECK(job.error(samples).find("teacher 'tutor': no layer with weights has a name that begins with 'tutor'") !=
         std::string::npos);
 }
 

@@ -1,5 +1,4 @@
 // Computes metrics over sequences: decodes each sample greedily and counts its edit distance to the target.
-#include <algorithm>
 #include <numeric>
 
 #include "core/backend/cpu/ops/training/sequences.h"
@@ -15,21 +14,6 @@ int likeliest_class(const T* row, std::int64_t classes) {
     if (load(row[k]) > load(row[best])) best = k;
   }
   return best;
-}
-
-// The edit distance of two sequences. `distances` has the memory of length + 1 numbers.
-int edit_distance(const std::int32_t* decoded, int decoded_length, const std::int32_t* target, int length,
-                  std::int32_t* distances) {
-  std::iota(distances, distances + length + 1, 0);  // from the beginnings of the target to nothing
-  for (int i = 0; i < decoded_length; ++i) {
-    std::int32_t diagonal = std::exchange(distances[0], i + 1);
-    for (int j = 0; j < length; ++j) {
-      const std::int32_t replaced = diagonal + (decoded[i] == target[j] ? 0 : 1);
-      diagonal = distances[j + 1];
-      distances[j + 1] = std::min({replaced, diagonal + 1, distances[j] + 1});
-    }
-  }
-  return distances[length];
 }
 
 }  // namespace

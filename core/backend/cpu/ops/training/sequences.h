@@ -5,6 +5,7 @@
 
 #include "core/backend/cpu/lower.h"
 #include "core/graph/ops/losses/losses.h"
+#include "core/graph/ops/losses/sequences.h"
 #include "core/graph/ops/metrics/metrics.h"
 
 namespace trainctl::cpu {
@@ -25,23 +26,5 @@ struct SequenceSizes {
         classes(context.input(0).shape[2]),
         longest(context.input(1).shape[1]) {}
 };
-
-// Writes the numbers of the steps that exist to `numbers`; returns how many there are. `mask` may be null.
-inline int existing_steps(const std::uint8_t* mask, std::int64_t steps, std::int32_t* numbers) {
-  int count = 0;
-  for (std::int64_t t = 0; t < steps; ++t) {
-    if (mask == nullptr || mask[t] != 0) numbers[count++] = static_cast<std::int32_t>(t);
-  }
-  return count;
-}
-
-// Writes the classes of a target, without its padding, to `classes`; returns how many there are.
-inline int target_classes(const std::int32_t* target, std::int64_t longest, int mask_index, std::int32_t* classes) {
-  int count = 0;
-  for (std::int64_t i = 0; i < longest; ++i) {
-    if (target[i] != mask_index) classes[count++] = target[i];
-  }
-  return count;
-}
 
 }  // namespace trainctl::cpu

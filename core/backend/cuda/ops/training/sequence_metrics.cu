@@ -20,23 +20,6 @@ __device__ int likeliest_class(const T* row, int classes) {
   return first == INT_MAX ? 0 : first;  // all values are NaN
 }
 
-// The edit distance of two sequences. `distances` has the memory of length + 1 numbers. One thread calls this function.
-__device__ int edit_distance(const std::int32_t* decoded, int decoded_length, const std::int32_t* target, int length,
-                             std::int32_t* distances) {
-  for (int j = 0; j <= length; ++j) distances[j] = j;  // from the beginnings of the target to nothing
-  for (int i = 0; i < decoded_length; ++i) {
-    std::int32_t diagonal = distances[0];
-    distances[0] = i + 1;
-    for (int j = 0; j < length; ++j) {
-      const std::int32_t replaced = diagonal + (decoded[i] == target[j] ? 0 : 1);
-      diagonal = distances[j + 1];
-      const std::int32_t other = 1 + (diagonal < distances[j] ? diagonal : distances[j]);
-      distances[j + 1] = replaced < other ? replaced : other;
-    }
-  }
-  return distances[length];
-}
-
 // A block processes a sample: its warps find the likeliest classes of the steps, and a thread decodes them.
 template <class T, class Rule>
 __global__ void compare_sequences(SequenceSizes sizes, Rule rule, bool accumulate, const T* x,

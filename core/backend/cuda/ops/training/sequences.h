@@ -4,6 +4,7 @@
 #include "core/backend/cuda/device/grid.h"
 #include "core/backend/cuda/lower.h"
 #include "core/graph/ops/losses/losses.h"
+#include "core/graph/ops/losses/sequences.h"
 #include "core/graph/ops/metrics/metrics.h"
 
 namespace trainctl::cuda {
@@ -27,26 +28,6 @@ struct SequenceSizes {
   }
   __host__ __device__ std::int64_t values() const { return std::int64_t{steps} * classes; }
 };
-
-// Writes the numbers of the steps that exist to `numbers`; returns how many there are. `mask` may be null. One thread
-// calls this function.
-__device__ inline int existing_steps(const std::uint8_t* mask, int steps, std::int32_t* numbers) {
-  int count = 0;
-  for (int t = 0; t < steps; ++t) {
-    if (mask == nullptr || mask[t] != 0) numbers[count++] = t;
-  }
-  return count;
-}
-
-// Writes the classes of a target, without its padding, to `classes`; returns how many there are. One thread calls this
-// function.
-__device__ inline int target_classes(const std::int32_t* target, int longest, int mask_index, std::int32_t* classes) {
-  int count = 0;
-  for (int i = 0; i < longest; ++i) {
-    if (target[i] != mask_index) classes[count++] = target[i];
-  }
-  return count;
-}
 
 // Combines the values of a warp's threads by two(a, b), which must be commutative; all threads get the result.
 template <class V, class Two>
