@@ -141,6 +141,7 @@ Section idx_choice();
 Section image_folder_choice();
 Section segmentation_folder_choice();
 Section image_text_choice();
+Section audio_classification_choice();
 Section npy_choice();
 Section csv_choice();
 Section cifar10_choice();

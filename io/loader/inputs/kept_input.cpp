@@ -48,6 +48,7 @@ Json to_json(const KeptInput& input) {
     json["normalize"].push_back({{"mean", statistics.mean}, {"std", statistics.stddev}});
   }
   if (info.table) json["columns"] = to_json(*info.table);
+  if (info.sampling_rate > 0) json["sampling_rate"] = info.sampling_rate;
   if (info.vocabulary) json["vocabulary"] = *info.vocabulary;
   return json;
 }
@@ -64,6 +65,7 @@ KeptInput input_of(const Json& json) {
     input.measured.push_back({statistics.at("mean"), statistics.at("std")});
   }
   if (json.contains("columns")) input.info.table = table_of(json["columns"]);
+  input.info.sampling_rate = json.value("sampling_rate", std::int64_t{0});
   if (json.contains("vocabulary")) {
     input.info.vocabulary = std::make_shared<const std::vector<std::string>>(json["vocabulary"]);
   }
