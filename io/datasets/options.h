@@ -142,6 +142,7 @@ Section image_folder_choice();
 Section segmentation_folder_choice();
 Section image_text_choice();
 Section audio_classification_choice();
+Section nifti_choice();
 Section npy_choice();
 Section csv_choice();
 Section cifar10_choice();

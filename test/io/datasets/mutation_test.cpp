@@ -128,6 +128,15 @@ TEST_CASE("mutated files: WAV files are read or refused") {
   }
 }
 
+TEST_CASE("mutated files: NIfTI volumes are read or refused") {
+  const TempFolder folder;
+  for (const char* name : {"scaled.nii.gz", "channels.nii"}) {
+    const std::string volume = read_whole(std::string(TRAINCTL_SOURCE_DIR "/test/golden/nifti/") + name);
+    write_file(folder / "b/1.nii", volume);
+    campaign(volume, folder / "a/1.nii", format("{{dataset: nifti, path: {}, workers: 0}}", folder.text()), "/1.nii");
+  }
+}
+
 TEST_CASE("mutated files: CIFAR's files are read or refused") {
   const TempFolder folder;
   std::string records;
