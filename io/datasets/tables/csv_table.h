@@ -48,9 +48,9 @@ struct TableInfo {
       return words ? std::ssize(vocabulary) + (out_of_vocabulary ? 1 : 0) : 1;
     }
   };
-  std::vector<Column> columns;       // the columns of a sample, in this order
-  std::vector<std::string> targets;  // names of the target's columns
-  std::string weight;                // name of the column of weights; empty if there is none
+  std::vector<Column> columns;                    // the columns of a sample, in this order
+  std::vector<std::vector<std::string>> targets;  // for each output: names of its target's columns
+  std::string weight;                             // name of the column of weights; empty if there is none
 };
 
 // Computes the info of each column from `samples`, or from all samples if `samples` is empty. Values are added in
