@@ -32,18 +32,21 @@ std::vector<CsvColumn> empty_columns(const std::string& path, const CsvFormat& c
                                                    : ColumnKind::automatic;
     std::optional<std::vector<std::string>> vocabulary;
     bool accepts_others = false;
+    std::int64_t oov_values = csv.num_oov_indices;
     if (training) {
       const TableInfo::Column& column = training->columns[i];
       kind = column.words ? ColumnKind::categorical : ColumnKind::numeric;
       if (column.words) vocabulary = column.vocabulary;
       hash_bins = column.hash_bins;
       accepts_others = column.out_of_vocabulary;
+      oov_values = column.oov_values;
     }
     const MissingFields missing = missing_is_error               ? MissingFields::none
                                   : categorical || hash_bins > 0 ? MissingFields::empty
                                                                  : MissingFields::marked;
     empty.emplace_back(path, name, kind, missing, std::move(vocabulary), accepts_others);
     empty.back().hash_words(hash_bins);
+    empty.back().spread_others(oov_values);
   }
   return empty;
 }

@@ -39,6 +39,7 @@ struct CsvFormat {
   std::map<std::string, Discretization> discretize;  // columns of numbers that are divided into bins
   std::map<std::string, Cross> crosses;              // further columns, by their names
   bool out_of_vocabulary = true;  // whether columns of words have a value for words that are not in the training split
+  std::int64_t num_oov_indices = 1;  // the number of these values
   MissingValue missing = MissingRule::error;
   bool standardize = false;
 

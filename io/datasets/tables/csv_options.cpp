@@ -155,6 +155,10 @@ Section csv_choice() {
            "Whether each column of words gets an additional first value, which is 1 for all words that are missing in "
            "the training file, as in Keras' StringLookup and FeatureSpace. Without it, such a word in validation, "
            "test or prediction is an error. A class that is missing in the training split is always an error.")
+      .key("num_oov_indices", &CsvOptions::num_oov_indices,
+           "With `out_of_vocabulary`: the number of first values for words that are missing in the training file; the "
+           "word's hash chooses one, as in Keras' StringLookup with this option.",
+           between(1, 1 << 20))
       .key("missing", &CsvOptions::missing,
            "What replaces a missing number, that is, a field that is empty or holds NA, N/A, NaN, null or ?: the mean "
            "of the training split's values, zero, or this number; error: the run ends. A missing word becomes "
