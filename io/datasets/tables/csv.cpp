@@ -73,6 +73,16 @@ TargetKind target_kind(const CsvFormat& csv, const TableColumns& columns, std::s
   return values || has_name(csv.numeric, name) ? TargetKind::numbers : TargetKind::automatic;
 }
 
+// Returns the kinds of all targets.
+std::vector<TargetKind> target_kinds(const CsvFormat& csv, const TableColumns& columns,
+                                     const std::vector<NamedInfo>& outputs) {
+  std::vector<TargetKind> kinds;
+  for (std::size_t k = 0; k < columns.outputs.size(); ++k) {
+    kinds.push_back(target_kind(csv, columns, k, outputs[k].declared));
+  }
+  return kinds;
+}
+
 struct Table {
   std::vector<std::vector<CsvColumn>> inputs;  // the columns of each input
   std::vector<CsvTarget> targets;              // the target of each output
@@ -171,6 +181,18 @@ std::string warning_of(const std::vector<CsvColumn>& columns, std::vector<std::s
   return others;
 }
 
+// Returns the info of the training split's table for an input that has the columns `own`.
+std::shared_ptr<const TableInfo> measured_table(const std::string& path, const CsvFormat& csv,
+                                                const TableColumns& columns, const std::vector<CsvColumn>& own,
+                                                const std::vector<std::int64_t>& trained_on, bool tokens) {
+  TableInfo table{measure_columns(path, own, trained_on, csv.missing, csv.standardize && !tokens, csv.out_of_vocabulary,
+                                  csv.discretize),
+                  {},
+                  csv.weight};
+  for (const auto& output : columns.outputs) table.targets.push_back(columns.names_of(output));
+  return std::make_shared<const TableInfo>(std::move(table));
+}
+
 }  // namespace
 
 DatasetGroup csv_group(const std::vector<std::string>& paths, const CsvFormat& csv,
@@ -183,10 +205,7 @@ DatasetGroup csv_group(const std::vector<std::string>& paths, const CsvFormat& c
   std::vector<NamedInfo> outputs{{first_output, first}};
   outputs.insert(outputs.end(), further.begin(), further.end());
   const TableColumns columns = choose_columns(path, csv, inputs, outputs);
-  std::vector<TargetKind> kinds;
-  for (std::size_t k = 0; k < columns.outputs.size(); ++k) {
-    kinds.push_back(target_kind(csv, columns, k, outputs[k].declared));
-  }
+  std::vector<TargetKind> kinds = target_kinds(csv, columns, outputs);
   std::optional<Table> read;
   while (!read) read = read_table(paths, csv, columns, inputs, kinds);
   const bool has_targets = !columns.outputs.empty() && !columns.outputs[0].empty();
@@ -204,11 +223,13 @@ DatasetGroup csv_group(const std::vector<std::string>& paths, const CsvFormat& c
     const bool with_targets = has_targets && !declared.targets_may_miss();
     Array row_array{path, {lines, width}, ElementType::float32, false, bytes_of(rows)};
     std::shared_ptr<const Dataset> stored;
+    std::optional<Array> weights;
+    if (i == 0 && columns.weight && !columns.targets().empty()) {
+      weights = {path, {lines}, ElementType::float32, false, bytes_of(std::move(read->weights))};
+    }
     if (i > 0 || !has_targets) {
-      stored = array_inputs(std::move(row_array), row_info);
+      stored = array_inputs(std::move(row_array), row_info, std::move(weights));
     } else {
-      std::optional<Array> weights;
-      if (columns.weight) weights = {path, {lines}, ElementType::float32, false, bytes_of(std::move(read->weights))};
       stored = read->targets[0].with_samples(std::move(row_array), std::move(weights), row_info);
     }
     if (i == 0 && first.trained_on) {
@@ -220,15 +241,7 @@ DatasetGroup csv_group(const std::vector<std::string>& paths, const CsvFormat& c
       rows = rows_of(own);
     }
     std::shared_ptr<const TableInfo> table = declared.training ? declared.training->table : nullptr;
-    if (!table) {
-      TableInfo measured{
-          measure_columns(path, own, trained_on, csv.missing, csv.standardize && declared.use.tokens == 0,
-                          csv.out_of_vocabulary, csv.discretize),
-          {},
-          csv.weight};
-      for (const auto& output : columns.outputs) measured.targets.push_back(columns.names_of(output));
-      table = std::make_shared<const TableInfo>(std::move(measured));
-    }
+    if (!table) table = measured_table(path, csv, columns, own, trained_on, declared.use.tokens > 0);
     const auto lines_of = table_dataset(stored, rows, table, csv.windows ? std::nullopt : declared.sample,
                                         declared.use.tokens, warning_of(own, warned));
     datasets.push_back(csv.windows ? windows_of(lines_of, *csv.windows, with_targets, path) : lines_of);

@@ -68,13 +68,29 @@ TEST_CASE("csv: each output has its own target") {
 }
 
 TEST_CASE("csv: classes may be in any output, and an output without a loss needs no column") {
-  const DataUse other{{{""}}, {{"price", true}, {"free"}, {"kind"}}, {}};
+  const DataUse other{{{""}}, {{"price", true}, {"free", true}, {"kind"}}, {}};
   DataUse unused = other;
   unused.targets[1].unused = true;
   says(error_of(table, "targets: {price: price, kind: kind}", other),
        "`targets` names no column for the output 'free'");
   CHECK(error_of(table, "targets: {price: price, kind: kind}", unused) == "it was read");
   says(error_of(table, "targets: {price: kind, kind: kind}", unused), "is not a number");
+
+  // The weights are those of the lines, also if the first output needs no target.
+  const TempFolder folder;
+  write_file(folder / "t.csv", table);
+  DataUse first = other;
+  first.targets[0].unused = true;
+  const Data data(data_options(format("{{dataset: csv, path: {}, columns: [a], targets: {{free: price, kind: kind}}, "
+                                      "weight: w, workers: 0}}",
+                                      folder / "t.csv")),
+                  1, first);
+  const auto source = data.training(4, {}, {1, 0, 0});
+  const Batch& batch = source->next();
+  for (std::int64_t i = 0; i < 4; ++i) {
+    const float weights[] = {1, 2, 0, 1};
+    CHECK(batch.weights.as<float>()[i] == weights[static_cast<std::int64_t>(batch.inputs[0].as<float>()[i] - 1) / 2]);
+  }
 }
 
 TEST_CASE("csv: mistakes in targets are reported") {
