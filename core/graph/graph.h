@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +28,7 @@ struct Initializer {
   double fan_in = 0, fan_out = 0;          // set by the layer: input and output connections of one unit
   // Elements [ones_begin, ones_end) are 1 with every initializer: the bias of the forget gate of an LSTM.
   std::int64_t ones_begin = 0, ones_end = 0;
+  std::function<void(float*)> compute = {};  // writes the values, instead of an initializer by name; may be empty
 };
 
 struct GraphParameter {

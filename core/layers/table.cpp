@@ -72,6 +72,7 @@ const ChoiceTable& layer_choices() {
                                      layer_scale(),
                                      normalization(),
                                      rescaling(),
+                                     stft_spectrogram(),
                                      zero_padding2d(),
                                      cropping2d(),
                                      upsampling2d(),

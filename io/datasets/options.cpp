@@ -13,9 +13,9 @@ namespace trainctl {
 const ChoiceTable& dataset_choices() {
   static const ChoiceTable table{
       "data set",
-      {idx_choice(), image_folder_choice(), segmentation_folder_choice(), image_text_choice(), npy_choice(),
-       csv_choice(), cifar10_choice(), tfrecord_choice(), webdataset_choice(), text_choice(),
-       text_classification_choice(), synthetic_choice()}};
+      {idx_choice(), image_folder_choice(), segmentation_folder_choice(), image_text_choice(),
+       audio_classification_choice(), nifti_choice(), npy_choice(), csv_choice(), cifar10_choice(), tfrecord_choice(),
+       webdataset_choice(), text_choice(), text_classification_choice(), synthetic_choice()}};
   return table;
 }
 

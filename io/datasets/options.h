@@ -105,6 +105,8 @@ struct DatasetOptions : Options, DataLocations {
   virtual bool holds_several_outputs() const { return holds_several(); }
   // Reports names of inputs in the data set's own keys that the model's inputs do not have.
   virtual void check_input_names(const std::vector<std::string>&, Reader&) const {}
+  // The same for outputs.
+  virtual void check_output_names(const std::vector<std::string>&, Reader&) const {}
   // Whether targets are masks of the images, with a class for each pixel, and whether each pixel then has a weight.
   virtual bool holds_masks() const { return false; }
   virtual bool weighs_pixels() const { return false; }
@@ -141,6 +143,8 @@ Section idx_choice();
 Section image_folder_choice();
 Section segmentation_folder_choice();
 Section image_text_choice();
+Section audio_classification_choice();
+Section nifti_choice();
 Section npy_choice();
 Section csv_choice();
 Section cifar10_choice();

@@ -41,7 +41,7 @@ void require_utf8_text(const std::string& file, std::string_view where, std::str
 void require_utf8_info(const std::string& path, const DatasetInfo& info) {
   require_utf8_words(path, "a class", info.class_names);
   if (!info.table) return;
-  require_utf8_words(path, "a target column", info.table->targets);
+  for (const auto& names : info.table->targets) require_utf8_words(path, "a target column", names);
   require_utf8_words(path, "the weight column", {info.table->weight});
   for (const TableInfo::Column& column : info.table->columns) {
     require_utf8_words(path, "a column", {column.name});

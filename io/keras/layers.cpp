@@ -316,6 +316,15 @@ void decoder(LayerReader& reader, Translation&) {
   for (const char* built : {"decoder_sequence_shape", "encoder_sequence_shape"}) reader.take(built);
 }
 
+// In Keras no window and no scaling are null.
+void stft_spectrogram(LayerReader& reader, Translation& result) {
+  for (const char* key : {"window", "scaling"}) {
+    const Json& value = reader.take(key);
+    if (value.is_null()) append(result.layers[0].options, key, scalar_node("none"));
+    if (value.is_array() || value.is_object()) reader.no_counterpart(key, value);
+  }
+}
+
 struct Row {
   std::string_view keras, kind;
   std::string_view options;  // options that have the same name in Keras and trainctl
@@ -423,6 +432,8 @@ constexpr Row rows[] = {
     {"Maximum", "maximum", ""},
     {"Minimum", "minimum", ""},
     {"Concatenate", "concatenate", ""},
+    {"STFTSpectrogram", "stft_spectrogram",
+     "mode frame_length frame_step fft_length window periodic scaling padding expand_dims", stft_spectrogram},
     {"Rescaling", "rescaling", "scale offset"},
     {"Normalization", "normalization", "mean variance", normalization},
 };
@@ -443,7 +454,10 @@ Translation translate(const LayerUse& use, const std::string& keras_version, con
   const auto row = std::find_if(std::begin(rows), std::end(rows), [&](const Row& r) { return r.keras == kind; });
   Translation result;
   if (row == std::end(rows)) {
-    layer.error("this layer has no counterpart in trainctl");
+    layer.error(kind == "MelSpectrogram"
+                    ? "trainctl computes mel spectrograms before the network: save the network without this layer, and "
+                      "add the step mel_spectrogram to the `transform` of the data"
+                    : "this layer has no counterpart in trainctl");
     return result;
   }
   const Section& section = *layer_choices().find(row->kind);

@@ -93,6 +93,7 @@ void DataOptions::check_names_of(const std::vector<std::string>& inputs, const s
   if (dataset) {
     check_files(dataset.as<DatasetOptions>());
     dataset.as<DatasetOptions>().check_input_names(inputs, reader);
+    dataset.as<DatasetOptions>().check_output_names(outputs, reader);
   }
   if (validation) check_files(*validation);
   if (test) check_files(*test);

@@ -53,6 +53,7 @@ constexpr ClassWeights classes[] = {
     {"RMSNormalization", {"scale"}},
     {"GroupNormalization", affine_weights},
     {"LayerScale", {"gamma"}},
+    {"STFTSpectrogram", {"real_kernel", "imag_kernel"}},
 };
 
 // Classes without weights that may be in an imported network.

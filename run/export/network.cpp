@@ -70,6 +70,10 @@ StoredInput stored_input(const DataOptions& options, const std::string& name, co
   Shape& image = result.input.sample;
   for (const auto* steps : {&plan.plan.fixed, &plan.plan.augment}) {
     for (const GeometryStep& step : *steps) {
+      if (step.kind == Kind::spectrogram) {
+        throw Error(ErrorKind::config, step.location,
+                    "--preprocess: a network in ONNX does not compute mel spectrograms", without);
+      }
       if (step.kind == Kind::center_crop || step.kind == Kind::random_crop) {
         result.steps.push_back({crop_to(step, image)});
         image = {step.height, step.width, image[2]};

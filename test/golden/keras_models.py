@@ -304,6 +304,18 @@ def films():
     ], name="films")
 
 
+def spectrogram():
+    """A spectrogram whose kernels are weights."""
+    return keras.Sequential([
+        keras.Input((400, 2)),
+        L.STFTSpectrogram(mode="log", frame_length=64, frame_step=20, fft_length=64, window="hamming", scaling=None,
+                          expand_dims=True, name="spectrogram"),
+        L.Conv2D(3, 3, name="conv"),
+        L.GlobalAveragePooling2D(),
+        L.Dense(4, name="out"),
+    ], name="spectrogram")
+
+
 normal = lambda *shape: rng.normal(0, 1, shape).astype(np.float32)
 save(cnn, "cnn.keras", [normal(3, 16, 12, 3)])
 save(functional, "functional.keras", [normal(3, 8, 8, 4), normal(3, 6)])
@@ -325,3 +337,4 @@ save(translation, "translation.keras", [rng.integers(0, 5, (3, 6)).astype(np.int
 save(volumes, "volumes.keras", [normal(3, 6, 9, 8, 2)])
 save(largest, "largest.keras", [normal(3, 3, 4, 5, 2)])
 save(films, "films.keras", [normal(3, 4, 6, 7, 2)])
+save(spectrogram, "spectrogram.keras", [normal(3, 400, 2)])

@@ -136,6 +136,7 @@ double scaled_variance(const Initializer& initializer) {
 
 void initialize(const GraphParameter& parameter, const Tensor& tensor, std::uint64_t seed, float* values) {
   const Initializer& how = parameter.initializer;
+  if (how.compute) return how.compute(values);
   const RandomKey key{seed, Purpose::initialize, 0, name_hash(tensor.name)};
   const std::int64_t count = tensor.type.shape.count();
   if (how.name == "zeros") {

@@ -27,14 +27,6 @@ std::string applied(const Choice& activation, const std::string& x) {
   return format("{}({})", activation.name, x);
 }
 
-// The value of an expression of tensors that have samples.
-TensorId value(Layer& layer, const std::string& text, const std::map<std::string, TensorId>& tensors) {
-  ExpressionScope scope = scope_of(layer);
-  for (const auto& [name, tensor] : tensors) scope.tensors[name] = {tensor, true};
-  ExpressionBuilder builder(scope);
-  return builder.tensor(builder.evaluate(parse_expression(text)));
-}
-
 TensorId reshaped(Layer& layer, TensorId x, Shape shape) {
   return layer.op(std::make_shared<Reshape>(std::move(shape)), {x})[0];
 }
@@ -193,7 +185,7 @@ struct ConvLstmOptions final : ChainedLayer {
     std::vector<TensorId> all;
     for (const TensorId step : steps) {
       TensorId z = reshaped(layer, step, of_step);
-      if (h != no_tensor) z = value(layer, "x + r", {{"x", z}, {"r", layer.op(recurrent, {h, kernel})[0]}});
+      if (h != no_tensor) z = value_of(layer, "x + r", {{"x", z}, {"r", layer.op(recurrent, {h, kernel})[0]}});
       next_states(layer, z, h, c);
       all.push_back(h);
     }
@@ -219,9 +211,9 @@ struct ConvLstmOptions final : ChainedLayer {
       return applied(function, format("z[..., {}:{}]", number * filters, (number + 1) * filters));
     };
     const std::string candidate = gate(0, recurrent_activation) + " * " + gate(2, activation);
-    c = c == no_tensor ? value(layer, candidate, {{"z", z}})
-                       : value(layer, gate(1, recurrent_activation) + " * c + " + candidate, {{"z", z}, {"c", c}});
-    h = value(layer, gate(3, recurrent_activation) + " * " + applied(activation, "c"), {{"z", z}, {"c", c}});
+    c = c == no_tensor ? value_of(layer, candidate, {{"z", z}})
+                       : value_of(layer, gate(1, recurrent_activation) + " * c + " + candidate, {{"z", z}, {"c", c}});
+    h = value_of(layer, gate(3, recurrent_activation) + " * " + applied(activation, "c"), {{"z", z}, {"c", c}});
   }
 };
 

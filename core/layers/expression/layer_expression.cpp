@@ -18,6 +18,13 @@ ExpressionScope scope_of(Layer& layer) {
   return scope;
 }
 
+TensorId value_of(Layer& layer, std::string_view text, const std::map<std::string, TensorId>& tensors) {
+  ExpressionScope scope = scope_of(layer);
+  for (const auto& [name, tensor] : tensors) scope.tensors[name] = {tensor, true};
+  ExpressionBuilder builder(scope);
+  return builder.tensor(builder.evaluate(parse_expression(text)));
+}
+
 Feature expand_expression(Layer& layer, const Feature& input, std::string_view text,
                           const std::map<std::string, double>& numbers) {
   ExpressionScope scope = scope_of(layer);

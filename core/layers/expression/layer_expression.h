@@ -13,6 +13,10 @@ namespace trainctl {
 // Returns a scope without names, whose ops are appended to the layer. `layer` must outlive it.
 ExpressionScope scope_of(Layer& layer);
 
+// Appends the ops of an expression of tensors that have samples, by their names; returns its value. The expression must
+// have no mistakes.
+TensorId value_of(Layer& layer, std::string_view text, const std::map<std::string, TensorId>& tensors);
+
 // Appends the ops of an expression of `x`, the input, and of `numbers` by their names; returns its value. The
 // expression must have no mistakes.
 Feature expand_expression(Layer& layer, const Feature& input, std::string_view text,

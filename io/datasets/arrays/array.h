@@ -65,6 +65,7 @@ std::shared_ptr<const Dataset> array_dataset(Array x, Array y, const DeclaredInf
                                              std::optional<Array> weights = {});
 // Make a data set of samples without targets and one of targets without samples, as members of a group.
 std::shared_ptr<const Dataset> array_inputs(Array x, const DeclaredInfo& declared, std::optional<Array> weights = {});
-std::shared_ptr<const Dataset> array_targets(Array y, const DeclaredInfo& declared, std::optional<Array> weights = {});
+std::shared_ptr<const Dataset> array_targets(Array y, const DeclaredInfo& declared, std::optional<Array> weights = {},
+                                             std::vector<std::string> class_names = {});
 
 }  // namespace trainctl

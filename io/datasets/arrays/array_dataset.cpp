@@ -266,8 +266,9 @@ std::shared_ptr<const Dataset> array_inputs(Array x, const DeclaredInfo& declare
   return std::make_shared<ArrayDataset>(std::move(x), std::nullopt, declared, std::vector<std::string>(), weights);
 }
 
-std::shared_ptr<const Dataset> array_targets(Array y, const DeclaredInfo& declared, std::optional<Array> weights) {
-  return std::make_shared<ArrayDataset>(std::nullopt, std::move(y), declared, std::vector<std::string>(), weights);
+std::shared_ptr<const Dataset> array_targets(Array y, const DeclaredInfo& declared, std::optional<Array> weights,
+                                             std::vector<std::string> class_names) {
+  return std::make_shared<ArrayDataset>(std::nullopt, std::move(y), declared, std::move(class_names), weights);
 }
 
 }  // namespace trainctl

@@ -8,6 +8,7 @@
 #include "core/base/files.h"
 #include "core/base/format.h"
 #include "core/base/hash.h"
+#include "io/datasets/class_folders.h"
 #include "io/datasets/fingerprint.h"
 #include "io/datasets/images/image_files.h"
 #include "io/datasets/options.h"
@@ -16,23 +17,6 @@
 namespace trainctl {
 namespace {
 
-// Returns the names of the folders in a folder, including links to folders, in bytewise order. Throws Error{data} for a
-// name that is not UTF-8.
-std::vector<std::string> folders_in(const std::string& path) {
-  std::vector<std::string> names;
-  for (const FolderEntry& entry : list_folder(path, data_role)) {
-    if (is_system_name(entry.name)) continue;
-    if (entry.type == FileType::link && file_type(path + "/" + entry.name) == FileType::absent) {
-      data_error(path + "/" + entry.name, "is a symbolic link to something that does not exist", "repair or remove it");
-    }
-    if (entry.type == FileType::folder || (entry.type == FileType::link && is_folder(path + "/" + entry.name))) {
-      require_utf8_path(path + "/" + entry.name);
-      names.push_back(entry.name);
-    }
-  }
-  return names;
-}
-
 class ImageFolder final : public Dataset {
  public:
   ImageFolder(const std::vector<std::string>& paths, const DeclaredInfo& declared)
@@ -40,7 +24,7 @@ class ImageFolder final : public Dataset {
     std::set<std::string> names;
     bool classless = declared.training && declared.training->class_names.empty();
     with_all_errors(paths, [&](const std::string& path) {
-      const std::vector<std::string> found = folders_in(path);
+      const std::vector<std::string> found = class_folders(path);
       if (found.empty() && !declared.targets_may_miss()) {
         data_error(path, "has no class folders", "put the images of each class into their own folder");
       }

@@ -10,12 +10,10 @@
 #include "core/base/format.h"
 #include "core/base/hash.h"
 #include "core/base/utf8.h"
-#include "core/spec/suggestion.h"
 #include "io/datasets/fingerprint.h"
 #include "io/datasets/images/image_files.h"
 #include "io/datasets/options.h"
-#include "io/datasets/tables/csv_column.h"
-#include "io/datasets/tables/csv_lines.h"
+#include "io/datasets/tables/file_table.h"
 #include "io/datasets/utf8_names.h"
 
 namespace trainctl {
@@ -47,39 +45,10 @@ std::vector<std::string> characters_of(std::string_view text) {
   return characters;
 }
 
-std::size_t find_column(const std::vector<std::string_view>& header, const std::string& name, const char* option,
-                        const std::string& path) {
-  const std::vector<std::string> names(header.begin(), header.end());
-  const auto found = std::find(names.begin(), names.end(), name);
-  if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
-  data_error(path, format("has no column '{}'{}", name, suggestion(name, names)),
-             format("the first line must name the columns; choose another one with `{}`", option));
-}
-
 void add_table(const std::string& path, const TextColumns& columns, std::vector<TextImage>& images) {
-  CsvLines lines(path, ',');
-  std::vector<std::string_view> fields;
-  if (!lines.next(fields)) data_error(path, "is empty");
-  const std::size_t width = fields.size();
-  const std::size_t image = find_column(fields, columns.image, "image_column", path);
-  const std::size_t text = find_column(fields, columns.text, "text_column", path);
-  const fs::path folder = fs::path(path).parent_path();
-  const std::size_t before = images.size();
-  while (lines.next(fields)) {
-    const std::string where = format("line {}", lines.place().line);
-    if (fields.size() != width) {
-      data_error(path, format("{} has {} fields, not {}", where, fields.size(), width), "quote fields with commas");
-    }
-    const std::string file = (folder / std::string(trimmed(fields[image]))).string();
-    if (file_type(file) == FileType::absent || is_folder(file)) {
-      data_error(path, format("{}: there is no file {}", where, file),
-                 "write the image's path relative to the folder of the table");
-    }
-    const std::string_view own = trimmed(fields[text]);
-    require_utf8_text(path, format("{}, column '{}'", where, columns.text), own);
-    images.push_back({file, characters_of(own), format("{}, {}", path, where)});
+  for (FileRow& row : read_file_table(path, {columns.image, "image_column"}, {columns.text, "text_column"})) {
+    images.push_back({std::move(row.path), characters_of(row.text), std::move(row.place)});
   }
-  if (images.size() == before) data_error(path, "has no line of values");
 }
 
 // The images of a folder, whose names without their endings are the texts. Returns a text about files that are left

@@ -32,47 +32,61 @@ std::vector<CsvColumn> empty_columns(const std::string& path, const CsvFormat& c
                                                    : ColumnKind::automatic;
     std::optional<std::vector<std::string>> vocabulary;
     bool accepts_others = false;
+    std::int64_t oov_values = csv.num_oov_indices;
     if (training) {
       const TableInfo::Column& column = training->columns[i];
       kind = column.words ? ColumnKind::categorical : ColumnKind::numeric;
       if (column.words) vocabulary = column.vocabulary;
       hash_bins = column.hash_bins;
       accepts_others = column.out_of_vocabulary;
+      oov_values = column.oov_values;
     }
     const MissingFields missing = missing_is_error               ? MissingFields::none
                                   : categorical || hash_bins > 0 ? MissingFields::empty
                                                                  : MissingFields::marked;
     empty.emplace_back(path, name, kind, missing, std::move(vocabulary), accepts_others);
     empty.back().hash_words(hash_bins);
+    empty.back().spread_others(oov_values);
   }
   return empty;
 }
 
-// Makes the columns of the target.
-std::vector<TargetColumn> target_columns(const CsvFormat& csv, const TableColumns& columns) {
+// Makes the columns of an output's target.
+std::vector<TargetColumn> target_columns(const CsvFormat& csv, const TableColumns& columns, std::size_t output) {
   std::vector<TargetColumn> found;
-  for (const std::size_t field : columns.targets) {
+  for (const std::size_t field : columns.outputs[output]) {
     const std::string& name = columns.names[field];
     found.push_back({name, field, has_name(csv.categorical, name)});
   }
   return found;
 }
 
-// Returns the kind of the target's fields, as far as it is known before they are read.
-TargetKind target_kind(const CsvFormat& csv, const TableColumns& columns, const DeclaredInfo& declared) {
+// Returns the kind of the fields of an output's target, as far as it is known before they are read.
+TargetKind target_kind(const CsvFormat& csv, const TableColumns& columns, std::size_t output,
+                       const DeclaredInfo& declared) {
   if (declared.training) return declared.training->class_names.empty() ? TargetKind::numbers : TargetKind::words;
-  if (columns.targets.size() != 1) return TargetKind::numbers;
-  const std::string& name = columns.names[columns.targets[0]];
+  if (columns.outputs[output].size() != 1) return TargetKind::numbers;
+  const std::string& name = columns.names[columns.outputs[output][0]];
   if (has_name(csv.categorical, name)) return TargetKind::words;
   const bool values =
       declared.classes ? *declared.classes == 0 : declared.use.target_values && !declared.target_is_input;
   return values || has_name(csv.numeric, name) ? TargetKind::numbers : TargetKind::automatic;
 }
 
+// Returns the kinds of all targets.
+std::vector<TargetKind> target_kinds(const CsvFormat& csv, const TableColumns& columns,
+                                     const std::vector<NamedInfo>& outputs) {
+  std::vector<TargetKind> kinds;
+  for (std::size_t k = 0; k < columns.outputs.size(); ++k) {
+    kinds.push_back(target_kind(csv, columns, k, outputs[k].declared));
+  }
+  return kinds;
+}
+
 struct Table {
   std::vector<std::vector<CsvColumn>> inputs;  // the columns of each input
-  CsvTarget target;
-  std::vector<float> weights;  // one for each line; empty if there is no column of weights
+  std::vector<CsvTarget> targets;              // the target of each output
+  std::vector<float> weights;                  // one for each line; empty if there is no column of weights
 };
 
 float weight_in(std::string_view field, const FieldLocation& location) {
@@ -85,11 +99,15 @@ float weight_in(std::string_view field, const FieldLocation& location) {
   return *weight;
 }
 
-// Reads the lines after the header. Returns nullopt if the kind of the target is automatic and the first line has a
-// word: the target is then to be read as words.
+// Reads the lines after the header. `kinds` are those of the targets. Returns nullopt if one of them is automatic and
+// the first line has a word: this one is set to words, and the table is to be read again.
 std::optional<Table> read_table(const std::vector<std::string>& paths, const CsvFormat& csv,
-                                const TableColumns& columns, const std::vector<NamedInfo>& inputs, TargetKind kind) {
-  Table table{{}, {paths[0], target_columns(csv, columns), kind}, {}};
+                                const TableColumns& columns, const std::vector<NamedInfo>& inputs,
+                                std::vector<TargetKind>& kinds) {
+  Table table;
+  for (std::size_t k = 0; k < kinds.size(); ++k) {
+    table.targets.emplace_back(paths[0], target_columns(csv, columns, k), kinds[k]);
+  }
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     table.inputs.push_back(
         empty_columns(paths[0], csv, columns.names_of(columns.inputs[i]), training_table(inputs[i].declared)));
@@ -127,7 +145,11 @@ std::optional<Table> read_table(const std::vector<std::string>& paths, const Csv
           }
         }
       }
-      if (!table.target.add(in_order, at)) return std::nullopt;
+      for (std::size_t k = 0; k < kinds.size(); ++k) {
+        if (table.targets[k].add(in_order, at)) continue;
+        kinds[k] = TargetKind::words;
+        return std::nullopt;
+      }
       if (!columns.weight) continue;
       table.weights.push_back(weight_in(in_order[*columns.weight], {path, columns.names[*columns.weight], at.line}));
     }
@@ -159,17 +181,34 @@ std::string warning_of(const std::vector<CsvColumn>& columns, std::vector<std::s
   return others;
 }
 
+// Returns the info of the training split's table for an input that has the columns `own`.
+std::shared_ptr<const TableInfo> measured_table(const std::string& path, const CsvFormat& csv,
+                                                const TableColumns& columns, const std::vector<CsvColumn>& own,
+                                                const std::vector<std::int64_t>& trained_on, bool tokens) {
+  TableInfo table{measure_columns(path, own, trained_on, csv.missing, csv.standardize && !tokens, csv.out_of_vocabulary,
+                                  csv.discretize),
+                  {},
+                  csv.weight};
+  for (const auto& output : columns.outputs) table.targets.push_back(columns.names_of(output));
+  return std::make_shared<const TableInfo>(std::move(table));
+}
+
 }  // namespace
 
-std::vector<std::shared_ptr<const Dataset>> csv_inputs(const std::vector<std::string>& paths, const CsvFormat& csv,
-                                                       const std::vector<NamedInfo>& inputs) {
+DatasetGroup csv_group(const std::vector<std::string>& paths, const CsvFormat& csv,
+                       const std::vector<NamedInfo>& inputs, const std::vector<NamedInfo>& further,
+                       const std::string& first_output) {
   with_all_errors(paths, [](const std::string& path) { open_data(path); });
   require_one_series(csv.windows, paths.size());
   const std::string& path = paths[0];  // for messages that concern the whole table
-  const TableColumns columns = choose_columns(path, csv, inputs);
   const DeclaredInfo& first = inputs[0].declared;
-  std::optional<Table> read = read_table(paths, csv, columns, inputs, target_kind(csv, columns, first));
-  if (!read) read = read_table(paths, csv, columns, inputs, TargetKind::words);
+  std::vector<NamedInfo> outputs{{first_output, first}};
+  outputs.insert(outputs.end(), further.begin(), further.end());
+  const TableColumns columns = choose_columns(path, csv, inputs, outputs);
+  std::vector<TargetKind> kinds = target_kinds(csv, columns, outputs);
+  std::optional<Table> read;
+  while (!read) read = read_table(paths, csv, columns, inputs, kinds);
+  const bool has_targets = !columns.outputs.empty() && !columns.outputs[0].empty();
 
   std::vector<std::shared_ptr<const Dataset>> datasets;
   std::vector<std::int64_t> trained_on;
@@ -181,15 +220,17 @@ std::vector<std::shared_ptr<const Dataset>> csv_inputs(const std::vector<std::st
     const auto width = std::ssize(own), lines = std::ssize(*rows) / width;
     DeclaredInfo row_info = declared;
     row_info.sample.reset();  // declared.sample is the shape of the samples that are made of the rows
-    const bool with_targets = !columns.targets.empty() && !declared.targets_may_miss();
+    const bool with_targets = has_targets && !declared.targets_may_miss();
     Array row_array{path, {lines, width}, ElementType::float32, false, bytes_of(rows)};
     std::shared_ptr<const Dataset> stored;
-    if (i > 0 || columns.targets.empty()) {
-      stored = array_inputs(std::move(row_array), row_info);
+    std::optional<Array> weights;
+    if (i == 0 && columns.weight && !columns.targets().empty()) {
+      weights = {path, {lines}, ElementType::float32, false, bytes_of(std::move(read->weights))};
+    }
+    if (i > 0 || !has_targets) {
+      stored = array_inputs(std::move(row_array), row_info, std::move(weights));
     } else {
-      std::optional<Array> weights;
-      if (columns.weight) weights = {path, {lines}, ElementType::float32, false, bytes_of(std::move(read->weights))};
-      stored = read->target.with_samples(std::move(row_array), std::move(weights), row_info);
+      stored = read->targets[0].with_samples(std::move(row_array), std::move(weights), row_info);
     }
     if (i == 0 && first.trained_on) {
       trained_on =
@@ -200,22 +241,22 @@ std::vector<std::shared_ptr<const Dataset>> csv_inputs(const std::vector<std::st
       rows = rows_of(own);
     }
     std::shared_ptr<const TableInfo> table = declared.training ? declared.training->table : nullptr;
-    if (!table) {
-      table = std::make_shared<const TableInfo>(
-          TableInfo{measure_columns(path, own, trained_on, csv.missing, csv.standardize && declared.use.tokens == 0,
-                                    csv.out_of_vocabulary, csv.discretize),
-                    columns.names_of(columns.targets), csv.weight});
-    }
+    if (!table) table = measured_table(path, csv, columns, own, trained_on, declared.use.tokens > 0);
     const auto lines_of = table_dataset(stored, rows, table, csv.windows ? std::nullopt : declared.sample,
                                         declared.use.tokens, warning_of(own, warned));
     datasets.push_back(csv.windows ? windows_of(lines_of, *csv.windows, with_targets, path) : lines_of);
   }
-  return datasets;
+  DatasetGroup group{datasets, {datasets[0]}};
+  for (std::size_t k = 1; k < columns.outputs.size(); ++k) {
+    const bool unused = columns.outputs[k].empty();
+    group.targets.push_back(unused ? datasets[0] : read->targets[k].alone(datasets[0]->size(), outputs[k].declared));
+  }
+  return group;
 }
 
 std::shared_ptr<const Dataset> csv_dataset(const std::vector<std::string>& paths, const CsvFormat& csv,
                                            const DeclaredInfo& declared) {
-  return csv_inputs(paths, csv, {{"", declared}})[0];
+  return csv_group(paths, csv, {{"", declared}}).inputs[0];
 }
 
 }  // namespace trainctl

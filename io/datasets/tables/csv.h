@@ -29,15 +29,17 @@ struct CsvFormat {
   Auto<bool> header;
   ColumnNames target;   // empty: the last column
   ColumnNames columns;  // the columns of a sample, in this order; empty: all except the targets and the weight
-  std::optional<ByName<ColumnNames>> inputs;  // the columns of each input by its name; absent: there is one input
-  std::optional<WindowOptions> windows;       // samples are windows of consecutive lines
-  std::string weight;                         // the column of the samples' weights; empty: all are 1
-  ColumnNames numeric;                        // columns that must hold numbers
-  ColumnNames categorical;                    // columns that hold words, even if these look like numbers
-  std::map<std::string, std::int64_t> hash;   // columns of words, and the number of bins of each
+  std::optional<ByName<ColumnNames>> inputs;   // the columns of each input by its name; absent: there is one input
+  std::optional<ByName<ColumnNames>> targets;  // the columns of each output by its name; absent: there is one output
+  std::optional<WindowOptions> windows;        // samples are windows of consecutive lines
+  std::string weight;                          // the column of the samples' weights; empty: all are 1
+  ColumnNames numeric;                         // columns that must hold numbers
+  ColumnNames categorical;                     // columns that hold words, even if these look like numbers
+  std::map<std::string, std::int64_t> hash;    // columns of words, and the number of bins of each
   std::map<std::string, Discretization> discretize;  // columns of numbers that are divided into bins
   std::map<std::string, Cross> crosses;              // further columns, by their names
   bool out_of_vocabulary = true;  // whether columns of words have a value for words that are not in the training split
+  std::int64_t num_oov_indices = 1;  // the number of these values
   MissingValue missing = MissingRule::error;
   bool standardize = false;
 
@@ -79,8 +81,10 @@ std::shared_ptr<const Dataset> csv_dataset(const std::vector<std::string>& paths
 
 // Makes a data set for each input of a network, like csv_dataset() with the columns that `format.inputs` lists for it;
 // an input of tokens (ArrayUse::tokens) has int32 samples as in table_dataset(). The first data set also has the
-// targets and weights, so inputs[0].declared is the info about both. Samples with the same number are of the same line.
-std::vector<std::shared_ptr<const Dataset>> csv_inputs(const std::vector<std::string>& paths, const CsvFormat& format,
-                                                       const std::vector<NamedInfo>& inputs);
+// targets of the first output and the weights, so inputs[0].declared is the info about both. `further` are the other
+// outputs, with the columns that `format.targets` lists. Samples with the same number are of the same line.
+DatasetGroup csv_group(const std::vector<std::string>& paths, const CsvFormat& format,
+                       const std::vector<NamedInfo>& inputs, const std::vector<NamedInfo>& further = {},
+                       const std::string& first_output = "");
 
 }  // namespace trainctl

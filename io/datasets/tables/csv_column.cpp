@@ -177,7 +177,7 @@ void CsvColumn::add_word(std::string_view word, const LineLocation& line) {
 
 void CsvColumn::add_other(std::string_view word, const LineLocation& line) {
   if (others_++ == 0) first_other_ = format("'{}' in line {}", word.substr(0, 40), line.line);
-  values_.push_back(-1);
+  values_.push_back(static_cast<float>(-1 - hash_bin(word, other_bins_)));
 }
 
 std::string CsvColumn::others_text() const {
@@ -214,9 +214,10 @@ void CsvColumn::keep_words_of(const std::vector<std::int64_t>& lines) {
     const float value = values_[static_cast<std::size_t>(line)];
     if (value >= 0) occurs[static_cast<std::size_t>(value)] = true;
   }
-  std::vector<float> indices(vocabulary_->size(), -1);
+  std::vector<float> indices(vocabulary_->size());
   std::vector<std::string> kept;
   for (std::size_t i = 0; i < occurs.size(); ++i) {
+    indices[i] = static_cast<float>(-1 - hash_bin((*vocabulary_)[i], other_bins_));
     if (!occurs[i]) continue;
     indices[i] = static_cast<float>(kept.size());
     kept.push_back(std::move((*vocabulary_)[i]));

@@ -50,6 +50,10 @@ class CsvColumn {
   // Lets the column hold the bins of its words, which are not collected. Called before fields are added.
   void hash_words(std::int64_t bins) { hash_bins_ = bins; }
 
+  // Lets the words that are not in the vocabulary have so many values, among which hash_bin() chooses. Called before
+  // fields are added.
+  void spread_others(std::int64_t values) { other_bins_ = values; }
+
   // Adds the field of a line. Throws Error{data} with line and column if a field is missing or not a number, or a word
   // is not in the vocabulary. line.path must outlive the object.
   void add(std::string_view field, const LineLocation& line);
@@ -67,10 +71,12 @@ class CsvColumn {
   bool holds_words() const { return vocabulary_.has_value(); }
   // The number of bins of the words; 0: they are not hashed.
   std::int64_t hash_bins() const { return hash_bins_; }
+  // The number of values for words that are not in the vocabulary.
+  std::int64_t other_bins() const { return other_bins_; }
   // The words in bytewise order; only for a column of words.
   const std::vector<std::string>& vocabulary() const { return *vocabulary_; }
-  // For each line its number, the index of its word in the vocabulary (-1 for other words), or the bin of its word; NaN
-  // for missing values.
+  // For each line its number, the index of its word in the vocabulary (-1 - b for another word, whose hash_bin() among
+  // other_bins() is b), or the bin of its word; NaN for missing values.
   const std::vector<float>& values() const { return values_; }
 
   // A warning about lines whose words are not in the given vocabulary; "" if there are none.
@@ -87,6 +93,7 @@ class CsvColumn {
   std::optional<std::vector<std::string>> vocabulary_;
   bool accepts_others_;
   std::int64_t hash_bins_ = 0;
+  std::int64_t other_bins_ = 1;
   std::int64_t others_ = 0;  // number of lines whose word is not in the vocabulary
   std::string first_other_;  // the first of these words, and its line
   std::vector<float> values_;

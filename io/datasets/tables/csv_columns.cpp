@@ -50,7 +50,10 @@ void match_training_columns(const std::vector<NamedInfo>& inputs, const std::str
     for (const auto& column : training_table(input.declared)->columns) found.push_back(find(column.name));
   }
   const TableInfo& training = *training_table(inputs[0].declared);
-  for (const std::string& name : training.targets) columns.targets.push_back(find(name));
+  for (const std::vector<std::string>& names : training.targets) {
+    std::vector<std::size_t>& found = columns.outputs.emplace_back();
+    for (const std::string& name : names) found.push_back(find(name));
+  }
   if (!training.weight.empty() && has_name(columns.names, training.weight)) columns.weight = find(training.weight);
 }
 
@@ -71,7 +74,7 @@ void choose_named_inputs(const std::string& path, const CsvFormat& csv, const st
         const std::string hint = suggestion(name, columns.names);
         refuse(format("{} has no column '{}'{}", path, name,
                       hint.empty() ? format("; it has {}", shown_names(columns.names)) : hint));
-      } else if (among(*column, columns.targets) && !csv.forecasts()) {
+      } else if (among(*column, columns.targets()) && !csv.forecasts()) {
         refuse(format("column '{}' is the target, which the network would only copy; remove it here", name));
       } else if (columns.weight == column) {
         refuse(format("column '{}' is the weight; remove it here", name));
@@ -89,7 +92,7 @@ void choose_samples(const std::string& path, const CsvFormat& csv, TableColumns&
   std::vector<std::size_t>& samples = columns.inputs.emplace_back();
   for (const std::string& name : csv.columns) samples.push_back(find_column(names, name, path));
   for (std::size_t i = 0; i < names.size(); ++i) {
-    const bool is_target = among(i, columns.targets) && !csv.forecasts();
+    const bool is_target = among(i, columns.targets()) && !csv.forecasts();
     if (csv.columns.empty() && !is_target && columns.weight != i) samples.push_back(i);
     if (columns.weight == i && among(i, samples)) refuse_weight(names[i], path);
     if (is_target && among(i, samples)) {
@@ -99,6 +102,23 @@ void choose_samples(const std::string& path, const CsvFormat& csv, TableColumns&
     }
   }
   if (samples.empty()) data_error(path, "has no column except its target", "a sample needs at least one value");
+}
+
+// Finds the columns of the targets, in the order of the network's outputs.
+void choose_targets(const std::string& path, const CsvFormat& csv, const std::vector<NamedInfo>& outputs,
+                    TableColumns& columns) {
+  const std::vector<std::string> in_file = columns.names_in_file();
+  for (const NamedInfo& output : outputs) {
+    std::vector<std::size_t>& found = columns.outputs.emplace_back();
+    const ColumnNames* names = csv.targets ? csv.targets->find(output.name) : &csv.target;
+    for (const std::string& name : names ? *names : ColumnNames{}) found.push_back(find_column(in_file, name, path));
+    if (!found.empty() || output.declared.target_unused) continue;
+    if (csv.targets) {
+      throw Error(ErrorKind::config, format("`targets` names no column for the output '{}'", output.name));
+    }
+    const bool weight_is_last = columns.weight == in_file.size() - 1 && in_file.size() > 1;
+    found.push_back(in_file.size() - (weight_is_last ? 2 : 1));
+  }
 }
 
 // Adds the columns that are crosses of others.
@@ -132,7 +152,7 @@ void add_crosses(const std::string& path, const CsvFormat& csv, TableColumns& co
 void check_encoded_columns(const std::string& path, const CsvFormat& csv, const TableColumns& columns) {
   const auto role_of = [&](std::size_t column) -> const char* {
     if (columns.weight == column) return "weight";
-    return among(column, columns.targets) && !csv.forecasts() ? "target" : nullptr;
+    return among(column, columns.targets()) && !csv.forecasts() ? "target" : nullptr;
   };
   const auto check = [&](const char* key, std::size_t column) {
     if (const char* role = role_of(column)) {
@@ -149,7 +169,8 @@ void check_encoded_columns(const std::string& path, const CsvFormat& csv, const 
 
 }  // namespace
 
-TableColumns choose_columns(const std::string& path, const CsvFormat& csv, const std::vector<NamedInfo>& inputs) {
+TableColumns choose_columns(const std::string& path, const CsvFormat& csv, const std::vector<NamedInfo>& inputs,
+                            const std::vector<NamedInfo>& outputs) {
   TableColumns columns;
   columns.names = column_names(path, csv);
   add_crosses(path, csv, columns);
@@ -163,13 +184,9 @@ TableColumns choose_columns(const std::string& path, const CsvFormat& csv, const
   }
   for (const auto& [name, bins] : csv.hash) find_column(in_file, name, path);
   for (const auto& [name, bins] : csv.discretize) find_column(in_file, name, path);
-  for (const std::string& name : csv.target) columns.targets.push_back(find_column(in_file, name, path));
   if (!csv.weight.empty()) columns.weight = find_column(in_file, csv.weight, path);
-  if (csv.target.empty() && !inputs[0].declared.target_unused) {
-    const bool weight_is_last = columns.weight == in_file.size() - 1 && in_file.size() > 1;
-    columns.targets.push_back(in_file.size() - (weight_is_last ? 2 : 1));
-  }
-  if (columns.weight && among(*columns.weight, columns.targets)) refuse_weight(csv.weight, path);
+  choose_targets(path, csv, outputs, columns);
+  if (columns.weight && among(*columns.weight, columns.targets())) refuse_weight(csv.weight, path);
   check_encoded_columns(path, csv, columns);
   if (!csv.inputs) {
     choose_samples(path, csv, columns);

@@ -24,10 +24,16 @@ inline const TableInfo* training_table(const DeclaredInfo& declared) {
 struct TableColumns {
   std::vector<std::string> names;  // of the columns of the file, and then of the crosses
   std::vector<std::vector<CrossedColumn>> crosses;
-  std::vector<std::vector<std::size_t>> inputs;  // for each input of the network, in the order of a sample's values
-  std::vector<std::size_t> targets;
+  std::vector<std::vector<std::size_t>> inputs;   // for each input of the network, in the order of a sample's values
+  std::vector<std::vector<std::size_t>> outputs;  // for each output of the network; no columns: it needs no targets
   std::optional<std::size_t> weight;
 
+  // The columns of all targets.
+  std::vector<std::size_t> targets() const {
+    std::vector<std::size_t> all;
+    for (const auto& output : outputs) all.insert(all.end(), output.begin(), output.end());
+    return all;
+  }
   std::size_t in_file() const { return names.size() - crosses.size(); }
   std::vector<std::string> names_in_file() const {
     return {names.begin(), names.begin() + static_cast<std::ptrdiff_t>(in_file())};
@@ -43,7 +49,8 @@ struct TableColumns {
 // otherwise those that the config names. Throws Error{config} if the config names a column that the table does not have
 // or uses a column as sample and as target or weight; names in `inputs` are reported together, with their lines. Throws
 // Error{data} if the table lacks a column of the training split, or has no column except its target.
-TableColumns choose_columns(const std::string& path, const CsvFormat& csv, const std::vector<NamedInfo>& inputs);
+TableColumns choose_columns(const std::string& path, const CsvFormat& csv, const std::vector<NamedInfo>& inputs,
+                            const std::vector<NamedInfo>& outputs);
 
 // Returns, for each column of the first file, the index of the column with the same name in `names`, the columns of
 // another file. Throws Error{data} if a file lacks a column of the other one.

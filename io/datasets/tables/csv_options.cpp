@@ -14,7 +14,7 @@ namespace {
 
 struct CsvOptions final : DatasetOptions, CsvFormat {
   bool holds_several() const override { return inputs.has_value(); }
-  bool holds_several_outputs() const override { return false; }
+  bool holds_several_outputs() const override { return targets.has_value(); }
 
   std::shared_ptr<const Dataset> open(const DataLocation& where, SplitKind, const DeclaredInfo& declared,
                                       std::uint64_t) const override {
@@ -30,16 +30,21 @@ struct CsvOptions final : DatasetOptions, CsvFormat {
       both.training = declared.inputs[i].training;
       named.push_back({declared.use.inputs[i].name, std::move(both)});
     }
-    DatasetGroup group{csv_inputs(paths_of(pieces, "csv"), *this, named), {}};
-    group.targets = {group.inputs[0]};
-    return group;
+    std::vector<NamedInfo> further;
+    for (std::size_t k = 1; k < declared.targets.size(); ++k) {
+      further.push_back({declared.use.targets[k].name, declared.targets[k]});
+    }
+    return csv_group(paths_of(pieces, "csv"), *this, named, further, declared.use.targets[0].name);
   }
   std::vector<std::shared_ptr<const Dataset>> open_all_inputs(const std::vector<std::string>& paths,
                                                               const std::vector<NamedInfo>& named) const override {
-    return csv_inputs(paths, *this, named);
+    return csv_group(paths, *this, named).inputs;
   }
   void check_input_names(const std::vector<std::string>& names, Reader& reader) const override {
     if (inputs && inputs->named()) check_names(*inputs, names, "input", Coverage::all, reader);
+  }
+  void check_output_names(const std::vector<std::string>& names, Reader& reader) const override {
+    if (targets && targets->named()) check_names(*targets, names, "output", Coverage::some, reader);
   }
 };
 
@@ -81,6 +86,21 @@ void check_inputs(const CsvOptions& options, const Node& node, Reader& reader) {
   }
 }
 
+// Reports mistakes in `targets` that can be seen without the table.
+void check_targets(const CsvOptions& options, const Node& node, Reader& reader) {
+  if (!options.targets) return;
+  const SourceLocation& location = node.find("targets")->location;
+  if (!options.targets->named()) {
+    reader.error(location,
+                 "targets must name the columns of each output of the model: {NAME: COLUMN, ...}; for a model with one "
+                 "output, use `target`");
+  }
+  if (!options.target.empty()) {
+    reader.error(node.find("target")->location, "`targets` chooses the columns: leave `target` out");
+  }
+  if (options.windows) reader.error(location, "windows of a series have one target: use `target`");
+}
+
 }  // namespace
 
 Section csv_choice() {
@@ -90,6 +110,9 @@ Section csv_choice() {
            "The file, with a line for each sample; or a list of files with the same columns.")
       .key("target", &CsvOptions::target,
            "The column of the target, or a list of columns for several values; default: the last column.")
+      .key("targets", &CsvOptions::targets,
+           "For a model with `outputs`: the column of each target by the name of its output, or a list of columns for "
+           "several values, {NAME: COLUMN, ...}.")
       .key("columns", &CsvOptions::columns,
            "The columns of a sample, in this order; default: all except the target and the weight.")
       .key(
@@ -132,6 +155,10 @@ Section csv_choice() {
            "Whether each column of words gets an additional first value, which is 1 for all words that are missing in "
            "the training file, as in Keras' StringLookup and FeatureSpace. Without it, such a word in validation, "
            "test or prediction is an error. A class that is missing in the training split is always an error.")
+      .key("num_oov_indices", &CsvOptions::num_oov_indices,
+           "With `out_of_vocabulary`: the number of first values for words that are missing in the training file; the "
+           "word's hash chooses one, as in Keras' StringLookup with this option.",
+           between(1, 1 << 20))
       .key("missing", &CsvOptions::missing,
            "What replaces a missing number, that is, a field that is empty or holds NA, N/A, NaN, null or ?: the mean "
            "of the training split's values, zero, or this number; error: the run ends. A missing word becomes "
@@ -145,6 +172,7 @@ Section csv_choice() {
            "true, but it is an error if the first line looks like a sample.")
       .check([](const CsvOptions& options, const Node& node, Reader& reader) {
         check_inputs(options, node, reader);
+        check_targets(options, node, reader);
         const auto location_of = [&](const char* key) {
           const Node* value = node.find(key);
           return value ? value->location : node.location;

@@ -84,6 +84,7 @@ class TableDataset final : public Dataset {
     for (const TableInfo::Column& column : columns_) {
       width += tokens > 0 ? 1 : column.width();
       for (const std::string& word : column.vocabulary) words += word + '\n';
+      if (column.oov_values > 1) words += format("{} for other words\n", column.oov_values);
       if (column.hash_bins > 0) words += format("{} bins\n", column.hash_bins);
       for (const float boundary : column.boundaries) words += format("{}\n", boundary);
     }
@@ -119,8 +120,7 @@ class TableDataset final : public Dataset {
     for (const TableInfo::Column& column : columns_) {
       const float value = *row++;
       if (column.words) {
-        const float index = value + (column.out_of_vocabulary ? 1.0f : 0.0f);
-        if (!std::isnan(index)) to[static_cast<std::size_t>(index)] = 1;
+        if (!std::isnan(value)) to[column.value_of(value)] = 1;
         to += column.width();
       } else if (const float filled = std::isnan(value) ? column.fill : value; column.is_binned) {
         to[static_cast<std::size_t>(bin_of(filled, column.boundaries))] = 1;
@@ -159,7 +159,8 @@ std::vector<TableInfo::Column> measure_columns(const std::string& path, const st
       measured.push_back({.name = column.name(),
                           .words = true,
                           .vocabulary = column.vocabulary(),
-                          .out_of_vocabulary = out_of_vocabulary});
+                          .out_of_vocabulary = out_of_vocabulary,
+                          .oov_values = column.other_bins()});
     } else {
       measured.push_back(measure(path, column, samples, missing, standardize));
     }

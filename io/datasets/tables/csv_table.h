@@ -34,10 +34,11 @@ struct TableInfo {
     std::vector<std::string> vocabulary;  // the words, in bytewise order; word i sets value i of the column
     float fill = 0;                       // replaces a missing number
     double mean = 0, deviation = 1;       // a number v becomes (v - mean) / deviation
-    bool out_of_vocabulary = false;       // for words: an additional first value for all other words
+    bool out_of_vocabulary = false;       // for words: additional first values for all other words
     std::int64_t hash_bins = 0;           // words that are hashed have this number of values, and no vocabulary
     std::vector<float> boundaries = {};   // of the bins of a column of numbers
     bool is_binned = false;               // whether a column of numbers has bins, of which there may be only one
+    std::int64_t oov_values = 1;  // with out_of_vocabulary: the number of first values, among which hash_bin() chooses
 
     // Whether a sample has a value for each word or bin, of which one is 1.
     bool is_one_hot() const { return words || is_binned; }
@@ -45,12 +46,19 @@ struct TableInfo {
     std::int64_t width() const {
       if (is_binned) return std::ssize(boundaries) + 1;
       if (hash_bins > 0) return hash_bins;
-      return words ? std::ssize(vocabulary) + (out_of_vocabulary ? 1 : 0) : 1;
+      return words ? std::ssize(vocabulary) + first_word() : 1;
+    }
+    // The number of values before that of the vocabulary's first word.
+    std::int64_t first_word() const { return out_of_vocabulary ? oov_values : 0; }
+    // The number of the value that is 1 for a word, which rows_of() has as `index`.
+    std::int64_t value_of(float index) const {
+      const auto word = static_cast<std::int64_t>(index);
+      return word < 0 ? -1 - word : word + first_word();
     }
   };
-  std::vector<Column> columns;       // the columns of a sample, in this order
-  std::vector<std::string> targets;  // names of the target's columns
-  std::string weight;                // name of the column of weights; empty if there is none
+  std::vector<Column> columns;                    // the columns of a sample, in this order
+  std::vector<std::vector<std::string>> targets;  // for each output: names of its target's columns
+  std::string weight;                             // name of the column of weights; empty if there is none
 };
 
 // Computes the info of each column from `samples`, or from all samples if `samples` is empty. Values are added in
@@ -64,8 +72,8 @@ std::vector<TableInfo::Column> measure_columns(const std::string& path, const st
                                                bool standardize, bool out_of_vocabulary,
                                                const std::map<std::string, Discretization>& discretize);
 
-// Returns the values of a table, row by row: numbers, indices of words in the vocabulary (-1 for other words), and NaN
-// for missing values.
+// Returns the values of a table, row by row: numbers, indices of words in the vocabulary (-1 - b for another word,
+// whose hash_bin() among the values for such words is b), and NaN for missing values.
 std::shared_ptr<const std::vector<float>> rows_of(const std::vector<CsvColumn>& columns);
 
 // Makes a data set whose samples are the rows, converted as `table` says. Targets and names come from `stored`, a data

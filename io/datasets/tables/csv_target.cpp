@@ -83,26 +83,34 @@ std::vector<std::int32_t> CsvTarget::number_words(const DeclaredInfo& declared,
   return labels;
 }
 
-std::shared_ptr<const Dataset> CsvTarget::with_samples(Array x, std::optional<Array> weights,
-                                                       const DeclaredInfo& declared) {
-  const std::int64_t lines = x.shape[0], each = std::ssize(columns_);
+CsvTarget::Targets CsvTarget::targets_of(std::int64_t lines, const DeclaredInfo& declared) {
+  const std::int64_t each = std::ssize(columns_);
   if (kind_ == TargetKind::words) {
     if (declared.known_classes() == 0) {
       data_error(path_, format("column '{}' holds words, but values are expected", columns_[0].name),
-                 "set another `target`, or leave `classes: 0` out: words are classes");
+                 "set another target, or leave `classes: 0` out: words are classes");
     }
     std::vector<std::string> class_names;
     std::vector<std::int32_t> labels = number_words(declared, class_names);
-    Array y{path_, {lines}, ElementType::int32, false, bytes_of(std::move(labels))};
-    return array_dataset(std::move(x), std::move(y), declared, std::move(class_names), std::move(weights));
+    return {{path_, {lines}, ElementType::int32, false, bytes_of(std::move(labels))}, std::move(class_names)};
   }
   if (each == 1 && are_whole(values_)) {
     std::vector<std::int32_t> labels(values_.begin(), values_.end());
-    return array_dataset(std::move(x), {path_, {lines}, ElementType::int32, false, bytes_of(std::move(labels))},
-                         declared, {}, std::move(weights));
+    return {{path_, {lines}, ElementType::int32, false, bytes_of(std::move(labels))}, {}};
   }
-  return array_dataset(std::move(x), {path_, {lines, each}, ElementType::float32, false, bytes_of(std::move(values_))},
-                       declared, {}, std::move(weights));
+  return {{path_, {lines, each}, ElementType::float32, false, bytes_of(std::move(values_))}, {}};
+}
+
+std::shared_ptr<const Dataset> CsvTarget::with_samples(Array x, std::optional<Array> weights,
+                                                       const DeclaredInfo& declared) {
+  Targets targets = targets_of(x.shape[0], declared);
+  return array_dataset(std::move(x), std::move(targets.values), declared, std::move(targets.class_names),
+                       std::move(weights));
+}
+
+std::shared_ptr<const Dataset> CsvTarget::alone(std::int64_t lines, const DeclaredInfo& declared) {
+  Targets targets = targets_of(lines, declared);
+  return array_targets(std::move(targets.values), declared, {}, std::move(targets.class_names));
 }
 
 }  // namespace trainctl

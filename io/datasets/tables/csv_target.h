@@ -40,6 +40,8 @@ class CsvTarget {
   // Makes the data set that csv_dataset() describes, from samples x [lines, ...], this target and, if given, weights
   // [lines]. Throws Error{data}.
   std::shared_ptr<const Dataset> with_samples(Array x, std::optional<Array> weights, const DeclaredInfo& declared);
+  // Makes a data set of the targets of `lines` lines, without samples.
+  std::shared_ptr<const Dataset> alone(std::int64_t lines, const DeclaredInfo& declared);
 
  private:
   // A distinct word: its number in order of appearance, and the line of its first appearance.
@@ -50,6 +52,12 @@ class CsvTarget {
 
   void add_word(const TargetColumn& column, std::string_view text, const LineLocation& line);
   [[noreturn]] void refuse(const TargetColumn& column, std::string_view text, const LineLocation& line) const;
+  // The targets as an array, and the names of the classes, if they have names.
+  struct Targets {
+    Array values;
+    std::vector<std::string> class_names;
+  };
+  Targets targets_of(std::int64_t lines, const DeclaredInfo& declared);
   std::vector<std::int32_t> number_words(const DeclaredInfo& declared, std::vector<std::string>& class_names) const;
 
   std::string path_;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/base/format.h"
+#include "io/datasets/tables/farm_hash.h"
 
 namespace trainctl {
 namespace {
@@ -30,18 +31,21 @@ void check_words(const Dataset& names, const std::vector<TableInfo::Column>& col
           format("the column has {} bins, and the embedding has the numbers 0 to {}", column.width(), tokens - 1),
           format("set the embedding's input_dim to {} or more", column.width()));
     }
-    data_error(
-        place(names, 0, column),
-        format("the column has {} different words{}, and the embedding has the numbers 0 to {}",
-               column.vocabulary.size(), column.out_of_vocabulary ? " and a number for unknown words" : "", tokens - 1),
-        format("set the embedding's input_dim to {} or more", column.width()));
+    data_error(place(names, 0, column),
+               format("the column has {} different words{}, and the embedding has the numbers 0 to {}",
+                      column.vocabulary.size(),
+                      column.out_of_vocabulary
+                          ? format(" and {} for unknown words",
+                                   column.oov_values == 1 ? "a number" : format("{} numbers", column.oov_values))
+                          : "",
+                      tokens - 1),
+               format("set the embedding's input_dim to {} or more", column.width()));
   }
 }
 
 std::int32_t word_token(const Dataset& names, std::int64_t row, const TableInfo::Column& column, float value) {
-  const std::int32_t first = column.out_of_vocabulary ? 1 : 0;
-  if (!std::isnan(value)) return static_cast<std::int32_t>(value) + first;
-  if (first == 1) return 0;
+  if (!std::isnan(value)) return static_cast<std::int32_t>(column.value_of(value));
+  if (column.out_of_vocabulary) return static_cast<std::int32_t>(hash_bin("", column.oov_values));
   data_error(
       place(names, row, column), "the word is missing, and an embedding needs a number for it",
       column.hash_bins > 0 ? "leave out the line" : "leave out the line, or train with `out_of_vocabulary: true`");

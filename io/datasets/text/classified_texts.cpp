@@ -1,10 +1,10 @@
 // The data set of texts with a class each.
 #include <algorithm>
-#include <charconv>
 
 #include "core/base/format.h"
 #include "core/base/hash.h"
 #include "core/base/utf8.h"
+#include "io/datasets/class_numbers.h"
 #include "io/datasets/options.h"
 #include "io/datasets/text/labelled_texts.h"
 #include "io/datasets/text/text_tokenizer.h"
@@ -30,14 +30,6 @@ struct TextNumbering {
   Standardize standardize = Standardize::lower_and_strip_punctuation;
   std::int64_t positions = 0;
 };
-
-// The class number that a name states: a whole number in decimal digits.
-std::optional<std::int32_t> stated_class(const std::string& name) {
-  std::int32_t number = 0;
-  const auto [end, problem] = std::from_chars(name.data(), name.data() + name.size(), number);
-  const bool whole = problem == std::errc() && end == name.data() + name.size() && number >= 0;
-  return whole ? std::optional(number) : std::nullopt;
-}
 
 // Encodes texts on one thread: the tokenizer's ids before a text, those of its beginning, and those after it.
 TextWork encoding_work(const Tokenizer& tokenizer, std::int64_t positions) {
@@ -124,40 +116,13 @@ class ClassifiedTexts final : public Dataset {
                "set a larger input_dim, " + how);
   }
 
-  // Numbers the classes: by the numbers that all names state, or in bytewise order of the names. Held-out texts have
-  // the classes of the training texts.
   void number_classes(const std::string& path, const DeclaredInfo& declared) {
-    std::vector<std::string>& names = info_.class_names;
-    const auto is_number = [](const WorkedText& text) { return stated_class(text.class_name).has_value(); };
-    const bool numbers = declared.training ? declared.training->class_names.empty()
-                                           : std::all_of(read_.texts.begin(), read_.texts.end(), is_number);
-    if (declared.training) {
-      names = declared.training->class_names;
-    } else if (!numbers) {
-      for (const WorkedText& of : read_.texts) names.push_back(of.class_name);
-      std::sort(names.begin(), names.end());
-      names.erase(std::unique(names.begin(), names.end()), names.end());
-    }
-    std::int64_t known = declared.known_classes().value_or(numbers ? 0 : std::ssize(names));
-    for (const WorkedText& of : read_.texts) {
-      const auto found = std::lower_bound(names.begin(), names.end(), of.class_name);
-      const bool named = found != names.end() && *found == of.class_name;
-      const std::optional<std::int32_t> number = numbers ? stated_class(of.class_name)
-                                                 : named
-                                                     ? std::optional(static_cast<std::int32_t>(found - names.begin()))
-                                                     : std::nullopt;
-      if (!number || (declared.known_classes() && *number >= known)) {
-        data_error(read_.place_of(of),
-                   format("has the class '{}', which {}", of.class_name.substr(0, 40),
-                          declared.training ? "is not in the training split" : "is not below `classes`"));
-      }
-      labels_.push_back(*number);
-      known = std::max<std::int64_t>(known, *number + 1);
-    }
-    info_.classes = known;
-    if (declared.classes && !numbers && *declared.classes != std::ssize(names)) {
-      data_error(path, format("has {} classes, but the config sets {}", names.size(), *declared.classes));
-    }
+    const NamedSamples samples{size(), [this](std::int64_t i) { return text(i).class_name; },
+                               [this](std::int64_t i) { return name_of(i); }};
+    ClassNumbers numbers = trainctl::number_classes(samples, path, declared);
+    info_.class_names = std::move(numbers.names);
+    info_.classes = numbers.classes;
+    labels_ = std::move(numbers.labels);
   }
 
   // Numbers the words of all texts, with the vocabulary of the training texts.

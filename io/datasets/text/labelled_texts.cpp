@@ -8,6 +8,7 @@
 #include "core/base/files.h"
 #include "core/base/format.h"
 #include "io/datasets/arrays/bytes.h"
+#include "io/datasets/class_folders.h"
 #include "io/datasets/dataset.h"
 #include "io/datasets/images/image_files.h"
 #include "io/datasets/text/ordered_work.h"
@@ -22,16 +23,6 @@ struct ClassFiles {
   Corpus corpus;
   std::vector<std::string> classes;  // for each file; empty for files of several texts
 };
-
-std::vector<std::string> class_folders(const std::string& path) {
-  std::vector<std::string> names;
-  for (const FolderEntry& entry : list_folder(path, data_role)) {
-    if (is_system_name(entry.name) || !is_folder(path + "/" + entry.name)) continue;
-    require_utf8_path(path + "/" + entry.name);
-    names.push_back(entry.name);
-  }
-  return names;
-}
 
 // Adds the files of a folder; all of them are plain text if they have a class.
 void add_class_files(const std::string& path, const std::string& class_name, ClassFiles& files) {

@@ -6,6 +6,7 @@
 #include "core/base/format.h"
 #include "io/loader/images/augmentation.h"
 #include "io/loader/images/window.h"
+#include "io/loader/signals/mel_spectrogram.h"
 
 namespace trainctl {
 namespace {
@@ -41,6 +42,8 @@ bool fits(const Shape& image, const GeometryStep& step) {
 
 bool resizes(const std::vector<GeometryStep>& steps) { return std::any_of(steps.begin(), steps.end(), is_resize); }
 
+bool is_spectrogram(const GeometryStep& step) { return step.kind == Kind::spectrogram; }
+
 bool flips(const GeometryStep& step) { return step.kind == Kind::flip_horizontal || step.kind == Kind::flip_vertical; }
 
 std::int64_t channels_of(const Shape& shape) { return as_image(nullptr, DType::uint8, shape).channels; }
@@ -49,6 +52,17 @@ std::int64_t channels_of(const Shape& shape) { return as_image(nullptr, DType::u
 
 Shape shape_after(Shape shape, const std::vector<GeometryStep>& steps) {
   for (const GeometryStep& step : steps) {
+    if (is_spectrogram(step)) {
+      const std::optional<Shape> after = step.spectrogram->shape_of(shape);
+      if (!after) {
+        throw Error(
+            ErrorKind::config, step.location,
+            format("mel_spectrogram needs sound of shape (values) or (values, channels), not samples of shape {}",
+                   to_string(shape)));
+      }
+      shape = *after;
+      continue;
+    }
     if (shape.rank() != 3) {
       throw Error(ErrorKind::config, step.location,
                   format("only images can be resized, cropped, flipped or augmented, not samples of shape {}",
@@ -69,7 +83,8 @@ bool stays_as_stored(DType stored, const std::vector<GeometryStep>& fixed, const
     return step.padding > 0 || (step.augmentation && !step.augmentation->keeps_bytes());
   };
   if (stored == DType::int32) return true;
-  return stored == DType::uint8 && !resizes(fixed) && std::none_of(augment.begin(), augment.end(), leaves);
+  return stored == DType::uint8 && !resizes(fixed) && std::none_of(fixed.begin(), fixed.end(), is_spectrogram) &&
+         std::none_of(augment.begin(), augment.end(), leaves);
 }
 
 Transform::Transform(const Shape& stored, DType dtype, std::vector<GeometryStep> fixed,
@@ -81,6 +96,11 @@ Transform::Transform(const Shape& stored, DType dtype, std::vector<GeometryStep>
       prepared_dtype_(resizes(fixed_) ? DType::float32 : dtype),
       unscaled_(Affine{}, channels_of(output_), 0) {
   require(affine || stays_as_stored(dtype, fixed_, augment_), "the values cannot keep their stored type");
+  const auto spectrogram = std::find_if(fixed_.begin(), fixed_.end(), is_spectrogram);
+  if (spectrogram != fixed_.end() && dtype != DType::float32) {
+    throw Error(ErrorKind::config, spectrogram->location,
+                "mel_spectrogram needs sound in floating-point numbers, not bytes", "store it as numbers from -1 to 1");
+  }
   if (!affine) return;
   row_.emplace(*affine, channels_of(output_), output_.rank() == 3 ? output_[1] * output_[2] : output_.count());
   for (const double value : affine->stored(0)) zero_.push_back(static_cast<float>(value));
@@ -124,6 +144,12 @@ ImageView Transform::prepare(const Sample& sample, const Dataset& dataset, std::
   if (!fixed_.empty()) size = as_image(nullptr, sample.dtype, sample.stored_shape()).shape();
   int resizes = 0;
   for (const GeometryStep& step : fixed_) {
+    if (is_spectrogram(step)) {
+      size = shape_after(sample.shape, {step});
+      step.spectrogram->apply(static_cast<const float*>(sample.values), sample.shape, scratch.spectrogram);
+      image = as_image(scratch.spectrogram.data(), DType::float32, size);
+      continue;
+    }
     if (!fits(size, step)) {
       data_error(dataset.name_of(number),
                  format("is {}x{}, which is too small for a crop of {}x{}", size[0], size[1], step.height, step.width),

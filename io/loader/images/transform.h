@@ -18,6 +18,7 @@ namespace trainctl {
 
 class Augmentation;
 class Canvas;
+class MelSpectrogram;
 struct WindowAxis;
 
 // One step of `transform` or `augment`; heights, widths and paddings are in pixels.
@@ -31,11 +32,13 @@ struct GeometryStep {
     flip_vertical,
     augmentation,  // applies `augmentation` to the pixels
     none,          // for masks: an augmentation that does not move pixels
+    spectrogram,   // replaces sound by `spectrogram`; only as the first step
   };
   Kind kind = Kind::resize;
   std::int64_t height = 0, width = 0, padding = 0;
   SourceLocation location;
-  std::shared_ptr<const Augmentation> augmentation;
+  std::shared_ptr<const Augmentation> augmentation = {};
+  std::shared_ptr<const MelSpectrogram> spectrogram = {};
 };
 
 // Whether samples can keep their stored type. Tokens can. Bytes, which the device scales, can unless a step resizes
@@ -50,6 +53,7 @@ class Transform {
   // The memory that one thread needs.
   struct Scratch {
     ResizeScratch resize[2];  // used alternately, since the input of a resize may be the result of the previous one
+    std::vector<float> spectrogram;
   };
 
   // Makes the transform for samples of this stored shape and type. Without an affine map, values keep their stored

@@ -164,6 +164,7 @@ const ChoiceTable& transform_choices() {
                                      section_of<CenterCropOptions>(),
                                      section_of<NormalizeOptions>(),
                                      section_of<RescaleOptions>(),
+                                     mel_spectrogram_section(),
                                  }};
   return table;
 }

@@ -20,6 +20,7 @@ struct TransformPlan {
   std::vector<MixStep> mixes;  // applied after all other steps
   Affine affine;               // applied to the stored values
   bool rescaled = false;
+  std::int64_t sampling_rate = 0;  // of sound, in values per second; 0: unknown
 };
 
 // Measures the statistics of the training split after the transforms `so_far`.
@@ -35,6 +36,9 @@ struct TransformOptions : Options {
   // Whether it mixes samples and their targets.
   virtual bool mixes() const { return false; }
 };
+
+// Defined in io/loader/signals/mel_options.cpp.
+Section mel_spectrogram_section();
 
 const ChoiceTable& transform_choices();
 const ChoiceTable& augment_choices();

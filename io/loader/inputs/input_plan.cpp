@@ -33,6 +33,7 @@ InputPlan plan_input(const DataOptions& options, const DatasetInfo& info, const 
                      const std::string& name, StatisticsSource& statistics) {
   InputPlan result;
   result.plan.affine.then({info.scale}, {info.offset});
+  result.plan.sampling_rate = info.sampling_rate;
   for (const auto* list : {static_cast<const std::vector<Choice>*>(&options.transform.of(name)),
                            static_cast<const std::vector<Choice>*>(&options.augment.of(name))}) {
     for (const Choice& choice : *list) {

@@ -20,7 +20,8 @@ Json to_json(const TableInfo& table) {
                        {"deviation", column.deviation},
                        {"hash_bins", column.hash_bins},
                        {"is_binned", column.is_binned},
-                       {"boundaries", column.boundaries}});
+                       {"boundaries", column.boundaries},
+                       {"oov_values", column.oov_values}});
   }
   return columns;
 }
@@ -32,7 +33,8 @@ std::shared_ptr<const TableInfo> table_of(const Json& columns) {
                              json.at("deviation"),
                              // Old checkpoints do not have the following ones.
                              json.value("out_of_vocabulary", false), json.value("hash_bins", std::int64_t{0}),
-                             json.value("boundaries", std::vector<float>{}), json.value("is_binned", false)});
+                             json.value("boundaries", std::vector<float>{}), json.value("is_binned", false),
+                             json.value("oov_values", std::int64_t{1})});
   }
   return std::make_shared<const TableInfo>(std::move(table));
 }
@@ -48,6 +50,7 @@ Json to_json(const KeptInput& input) {
     json["normalize"].push_back({{"mean", statistics.mean}, {"std", statistics.stddev}});
   }
   if (info.table) json["columns"] = to_json(*info.table);
+  if (info.sampling_rate > 0) json["sampling_rate"] = info.sampling_rate;
   if (info.vocabulary) json["vocabulary"] = *info.vocabulary;
   return json;
 }
@@ -64,6 +67,7 @@ KeptInput input_of(const Json& json) {
     input.measured.push_back({statistics.at("mean"), statistics.at("std")});
   }
   if (json.contains("columns")) input.info.table = table_of(json["columns"]);
+  input.info.sampling_rate = json.value("sampling_rate", std::int64_t{0});
   if (json.contains("vocabulary")) {
     input.info.vocabulary = std::make_shared<const std::vector<std::string>>(json["vocabulary"]);
   }

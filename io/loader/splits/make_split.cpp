@@ -8,6 +8,7 @@
 #include "io/datasets/images/mask_codec.h"
 #include "io/loader/inputs/input_plan.h"
 #include "io/loader/options.h"
+#include "io/loader/signals/mel_spectrogram.h"
 #include "io/loader/splits/split.h"
 
 namespace trainctl {
@@ -52,6 +53,7 @@ std::string cache_key(const DatasetGroup& group, const std::vector<DataSplit::In
     key += format("{} {}", to_string(transform.prepared_shape()), name_of(transform.prepared_dtype()));
     for (const GeometryStep& step : plans[i].plan.fixed) {
       key += format(" {}:{}x{}", static_cast<int>(step.kind), step.height, step.width);
+      if (step.spectrogram) key += step.spectrogram->text();
     }
     key += "\n";
   }

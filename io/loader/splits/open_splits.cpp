@@ -55,12 +55,14 @@ DatasetGroup open_training(const DataOptions& options, std::uint64_t seed, const
   const DatasetOptions& dataset = dataset_of(options);
   if ((use.inputs.size() > 1 && !dataset.holds_several()) ||
       (use.targets.size() > 1 && !dataset.holds_several_outputs())) {
-    throw Error(ErrorKind::config, options.dataset.location,
-                format("the model has {} inputs and {} outputs, but {} supports only one {}", use.inputs.size(),
-                       use.targets.size(), options.dataset.name, dataset.holds_several() ? "output" : "of each"),
-                options.dataset.name == "csv" && use.targets.size() == 1
-                    ? "name the columns of each input: inputs: {NAME: [COLUMN, ...], ...}"
-                    : "npy supports several: x: {NAME: FILE, ...} and y: {NAME: FILE, ...}");
+    throw Error(
+        ErrorKind::config, options.dataset.location,
+        format("the model has {} inputs and {} outputs, but {} supports only one {}", use.inputs.size(),
+               use.targets.size(), options.dataset.name, dataset.holds_several() ? "output" : "of each"),
+        options.dataset.name == "csv"
+            ? "name the columns of each input and of each output: inputs: {NAME: [COLUMN, ...], ...} and targets: "
+              "{NAME: COLUMN, ...}"
+            : "npy supports several: x: {NAME: FILE, ...} and y: {NAME: FILE, ...}");
   }
   const bool skips = options.on_error == OnError::skip;
   DeclaredGroup declared{{}, {}, use};

@@ -6,8 +6,10 @@
 
 #include "core/backend/choices.h"
 #include "core/exec/engine.h"
+#include "core/graph/passes/initialize.h"
 #include "parallel/comm/communicators.h"
 #include "test/catch.h"
+#include "test/core/layers/build.h"
 #include "test/core/ops/golden.h"
 #include "test/core/program/job.h"
 
@@ -80,6 +82,23 @@ std::vector<KerasCase> cases() {
            d},
       {"ignored", e + ", " + d, ignoring(1)},
       {"ignored_alone", d, ignoring(2)},
+  };
+}
+
+std::vector<KerasCase> spectrogram_cases() {
+  const auto stft = [](const std::string& options, const std::string& then = "flatten, ") {
+    return "{stft_spectrogram: {name: s, " + options + "}}, " + then + "{dense: {name: d, units: 3}}";
+  };
+  return {
+      {"log", stft("frame_length: 8")},
+      {"magnitude", stft("mode: magnitude, frame_length: 6, frame_step: 5, padding: same, window: hamming")},
+      {"psd", stft("mode: psd, frame_length: 7, fft_length: 16, scaling: spectrum, periodic: true")},
+      {"image", stft("mode: log, frame_length: 8, fft_length: 8, scaling: none, expand_dims: true",
+                     "{conv2d: {name: c, filters: 2, kernel_size: 2}}, global_average_pooling2d, ")},
+      {"stft", stft("mode: stft, frame_length: 8, frame_step: 3")},
+      {"real", stft("mode: real, frame_length: 8, window: none")},
+      {"imag", stft("mode: imag, frame_length: 8")},
+      {"angle", stft("mode: angle, frame_length: 8")},
   };
 }
 
@@ -251,6 +270,34 @@ TEST_CASE("convolutional LSTMs over rows, images and volumes have Keras' losses 
   for (const KerasCase& which : conv_lstm_cases()) {
     for (const int micro_batches : {1, 2}) {
       check_case(golden, {which.name, "layers: [" + which.model + "]", which.loss}, micro_batches);
+    }
+  }
+}
+
+TEST_CASE("networks that begin with spectrograms have Keras' losses and gradients") {
+  const Golden golden("keras_spectrograms.safetensors");
+  for (const KerasCase& which : spectrogram_cases()) {
+    for (const int micro_batches : {1, 2}) {
+      check_case(golden, {which.name, "layers: [" + which.model + "]", which.loss}, micro_batches);
+    }
+  }
+}
+
+TEST_CASE("the kernels of spectrograms begin with Keras' values") {
+  const Golden golden("keras_spectrograms.safetensors");
+  for (const KerasCase& which : spectrogram_cases()) {
+    const std::string name = which.name;
+    const Shape sample = golden.at(name + "/in0").type.shape.without_front();
+    const BuiltModel model = testing::build("layers: [" + which.model + "]", sample);
+    for (const GraphParameter& parameter : model.graph.parameters) {
+      const Tensor& tensor = model.graph.tensor(parameter.tensor);
+      if (!tensor.name.starts_with("s/") || (name == "angle" && tensor.name == "s/imag_kernel")) continue;
+      CAPTURE(name, tensor.name);
+      const Value expected = golden.at(name + "/value/" + tensor.name);
+      REQUIRE(tensor.type.shape == expected.type.shape);
+      std::vector<float> values(expected.values.size());
+      initialize(parameter, tensor, 1, values.data());
+      for (std::size_t i = 0; i < values.size(); ++i) CHECK(values[i] == Approx(expected.values[i]).margin(2e-6));
     }
   }
 }

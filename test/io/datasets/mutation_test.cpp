@@ -9,6 +9,7 @@
 #include "test/support/images.h"
 #include "test/support/mutation.h"
 #include "test/support/records.h"
+#include "test/support/wav.h"
 
 namespace trainctl::test::mutation_test {
 namespace {
@@ -113,6 +114,26 @@ TEST_CASE("mutated files: JPEG and PNG files are read or refused") {
                                    jpeg(16, 16, 4, slope(16, 16, 4), JCS_YCCK), png(16, 16, 2, random_bytes(768, 1)),
                                    png(16, 16, 6, random_bytes(1024, 2)), png(16, 16, 0, random_bytes(256, 3))}) {
     campaign(whole, folder / "a/1.png", yaml, "/a/1.png");
+  }
+}
+
+TEST_CASE("mutated files: WAV files are read or refused") {
+  const TempFolder folder;
+  write_file(folder / "b/1.wav", wav16({1, 2, 3}));
+  for (const WavHeader& header : {WavHeader{}, WavHeader{2, 8000, 24, 1, true}, WavHeader{1, 16000, 32, 3}}) {
+    write_file(folder / "b/1.wav", wav(header, std::string(24, '\1')));
+    campaign(wav(header, std::string(48, '\1'), chunk("LIST", "abc")), folder / "a/1.wav",
+             format("{{dataset: audio_classification, path: {}, sampling_rate: 16000, workers: 0}}", folder.text()),
+             "/a/1.wav");
+  }
+}
+
+TEST_CASE("mutated files: NIfTI volumes are read or refused") {
+  const TempFolder folder;
+  for (const char* name : {"scaled.nii.gz", "channels.nii"}) {
+    const std::string volume = read_whole(std::string(TRAINCTL_SOURCE_DIR "/test/golden/nifti/") + name);
+    write_file(folder / "b/1.nii", volume);
+    campaign(volume, folder / "a/1.nii", format("{{dataset: nifti, path: {}, workers: 0}}", folder.text()), "/1.nii");
   }
 }
 

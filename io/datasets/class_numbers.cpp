@@ -1,0 +1,69 @@
+// Numbers classes by the names of the training split.
+#include "io/datasets/class_numbers.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+#include "core/base/format.h"
+
+namespace trainctl {
+namespace {
+
+// The class number that a name states: a whole number in decimal digits.
+std::optional<std::int32_t> stated_class(const std::string& name) {
+  std::int32_t number = 0;
+  const auto [end, problem] = std::from_chars(name.data(), name.data() + name.size(), number);
+  const bool whole = problem == std::errc() && end == name.data() + name.size() && number >= 0;
+  return whole ? std::optional(number) : std::nullopt;
+}
+
+bool state_numbers(const NamedSamples& samples) {
+  for (std::int64_t i = 0; i < samples.count; ++i) {
+    if (!stated_class(samples.class_name(i))) return false;
+  }
+  return samples.may_state_numbers;
+}
+
+std::vector<std::string> names_of(const NamedSamples& samples) {
+  std::vector<std::string> names;
+  for (std::int64_t i = 0; i < samples.count; ++i) names.push_back(samples.class_name(i));
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
+}  // namespace
+
+ClassNumbers number_classes(const NamedSamples& samples, const std::string& path, const DeclaredInfo& declared) {
+  ClassNumbers result;
+  const bool numbers = declared.training ? declared.training->class_names.empty() : state_numbers(samples);
+  if (declared.training) {
+    result.names = declared.training->class_names;
+  } else if (!numbers) {
+    result.names = names_of(samples);
+  }
+  const std::vector<std::string>& names = result.names;
+  result.classes = declared.known_classes().value_or(numbers ? 0 : std::ssize(names));
+  for (std::int64_t i = 0; i < samples.count; ++i) {
+    const std::string name = samples.class_name(i);
+    const auto found = std::lower_bound(names.begin(), names.end(), name);
+    const bool named = found != names.end() && *found == name;
+    const std::optional<std::int32_t> number = numbers ? stated_class(name)
+                                               : named ? std::optional(static_cast<std::int32_t>(found - names.begin()))
+                                                       : std::nullopt;
+    if (!number || (declared.known_classes() && *number >= result.classes)) {
+      data_error(samples.place(i),
+                 format("has the class '{}', which {}", name.substr(0, 40),
+                        declared.training ? "is not in the training split" : "is not below `classes`"));
+    }
+    result.labels.push_back(*number);
+    result.classes = std::max<std::int64_t>(result.classes, *number + 1);
+  }
+  if (declared.classes && !numbers && *declared.classes != std::ssize(names)) {
+    data_error(path, format("has {} classes, but the config sets {}", names.size(), *declared.classes));
+  }
+  return result;
+}
+
+}  // namespace trainctl

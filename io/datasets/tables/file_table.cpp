@@ -1,0 +1,59 @@
+// Reads tables of files and texts.
+#include "io/datasets/tables/file_table.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <string_view>
+
+#include "core/base/files.h"
+#include "core/base/format.h"
+#include "core/spec/suggestion.h"
+#include "io/datasets/dataset.h"
+#include "io/datasets/tables/csv_column.h"
+#include "io/datasets/tables/csv_lines.h"
+#include "io/datasets/utf8_names.h"
+
+namespace trainctl {
+namespace {
+
+std::size_t find_named_column(const std::vector<std::string_view>& header, const NamedColumn& column,
+                              const std::string& path) {
+  const std::vector<std::string> names(header.begin(), header.end());
+  const auto found = std::find(names.begin(), names.end(), column.name);
+  if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
+  data_error(path, format("has no column '{}'{}", column.name, suggestion(column.name, names)),
+             format("the first line must name the columns; choose another one with `{}`", column.option));
+}
+
+}  // namespace
+
+std::vector<FileRow> read_file_table(const std::string& path, const NamedColumn& file, const NamedColumn& text) {
+  CsvLines lines(path, ',');
+  std::vector<std::string_view> fields;
+  if (!lines.next(fields)) data_error(path, "is empty");
+  const std::size_t width = fields.size();
+  const std::size_t files = find_named_column(fields, file, path);
+  const std::size_t texts = text.name.empty() ? width : find_named_column(fields, text, path);
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  std::vector<FileRow> rows;
+  while (lines.next(fields)) {
+    const std::string where = format("line {}", lines.place().line);
+    if (fields.size() != width) {
+      data_error(path, format("{} has {} fields, not {}", where, fields.size(), width), "quote fields with commas");
+    }
+    FileRow row{(folder / std::string(trimmed(fields[files]))).string(), {}, format("{}, {}", path, where)};
+    if (file_type(row.path) == FileType::absent || is_folder(row.path)) {
+      data_error(path, format("{}: there is no file {}", where, row.path),
+                 "write the file's path relative to the folder of the table");
+    }
+    if (texts < width) {
+      row.text = trimmed(fields[texts]);
+      require_utf8_text(path, format("{}, column '{}'", where, text.name), row.text);
+    }
+    rows.push_back(std::move(row));
+  }
+  if (rows.empty()) data_error(path, "has no line of values");
+  return rows;
+}
+
+}  // namespace trainctl
