@@ -9,8 +9,10 @@
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/base/format.h"
+#include "core/base/json.h"
 #include "core/base/log.h"
 #include "io/metrics/run_lock.h"
+#include "parallel/launch/ranks/report.h"
 #include "parallel/launch/supervisor/resize.h"
 
 namespace trainctl {
@@ -40,6 +42,7 @@ int resize(const ResizeOptions& options) {
   while (std::chrono::steady_clock::now() < end) {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
     if (requested_ranks_of(options.run)) continue;
+    if (options.common.json) answer(json_line(Json{{"ok", true}, {"ranks", options.ranks}}));
     log::info(format("the supervisor of {} has the request; its log says what follows", options.run));
     return 0;
   }

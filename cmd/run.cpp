@@ -98,7 +98,7 @@ Subcommand run_subcommand() {
             app.add_option("--max-restarts", options->launch.max_restarts,
                            "How often the ranks start again after a failure; overrides cluster.restarts")
                 ->type_name("N")
-                ->check(CLI::NonNegativeNumber);
+                ->check(CLI::Range(0, most_restarts));
             app.add_option("--progress", training.progress, "How progress is shown")
                 ->transform(CLI::CheckedTransformer(progress_styles))
                 ->option_text("auto|bar|plain|none");

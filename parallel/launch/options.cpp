@@ -24,7 +24,7 @@ Keys<RestartOptions> RestartOptions::keys() {
            "How often the ranks start again from the newest checkpoint after a rank or a host has died or does not "
            "answer; --max-restarts overrides it. Errors of the config or the data, divergence, and a second failure "
            "without progress end the run.",
-           at_least(0))
+           between(0, most_restarts))
       .key("min_ranks", &RestartOptions::min_ranks,
            "The smallest number of ranks that train if hosts are lost; with fewer, the run ends.",
            between(1, max_slots))

@@ -19,6 +19,8 @@ struct EnumNames<DeviceChoice> {
       {DeviceChoice::automatic, "auto"}, {DeviceChoice::cpu, "cpu"}, {DeviceChoice::cuda, "cuda"}};
 };
 
+inline constexpr int most_restarts = 1'000'000;
+
 // Whether the supervisor starts the ranks again after a failure.
 struct RestartOptions {
   int max = 0;
