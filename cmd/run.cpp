@@ -59,6 +59,7 @@ int run(RunOptions& options) {
   options.training.quiet = options.common.quiet;
   options.training.terminal = {situation.terminal_columns, situation.terminal};
   options.training.json = json;
+  options.training.restart = situation.restart;
   RankCommand command =
       rank_command("run", Value<RunSpec>::write(spec), spec.cluster, options.launch, profile_values(options.training));
   command.ending = std::chrono::milliseconds(static_cast<std::int64_t>(seconds_at_end(spec.log.callbacks) * 1e3));
@@ -94,6 +95,10 @@ Subcommand run_subcommand() {
                    "auto: continues an unfinished run of the same config; never: starts a new run; PATH: continues "
                    "from this checkpoint")
                 ->type_name("auto|never|PATH");
+            app.add_option("--max-restarts", options->launch.max_restarts,
+                           "How often the ranks start again after a failure; overrides cluster.restarts")
+                ->type_name("N")
+                ->check(CLI::Range(0, most_restarts));
             app.add_option("--progress", training.progress, "How progress is shown")
                 ->transform(CLI::CheckedTransformer(progress_styles))
                 ->option_text("auto|bar|plain|none");

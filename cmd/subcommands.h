@@ -28,6 +28,7 @@ Subcommand report_subcommand();
 Subcommand watch_subcommand();
 Subcommand verify_scaling_subcommand();
 Subcommand bench_subcommand();
+Subcommand resize_subcommand();
 Subcommand inspect_subcommand();
 Subcommand init_subcommand();
 Subcommand import_subcommand();

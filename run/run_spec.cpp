@@ -185,6 +185,7 @@ RunSpec read_run_spec(const Node& document, Reader& reader) {
   if (spec.name.empty()) spec.name = std::filesystem::path(document.location.file).stem().string();
   if (!spec.train.phases.empty()) spec.train.epochs = epochs_of(spec.train.phases);
   spec.cluster.max_ranks = max_ranks(spec.strategy);
+  spec.cluster.ranks_of_replica = spec.strategy.stages() * spec.strategy.tensor.value;
   return spec;
 }
 

@@ -94,6 +94,18 @@ void MetricsJsonl::write(const std::string& text) {
   throw Error(ErrorKind::resource, SourceLocation{path_}, "cannot write: " + why, "make room there, then run again");
 }
 
+void MetricsJsonl::restart(const RestartEvent& e) {
+  Json json = event("restart");
+  json["attempt"] = e.attempt;
+  json["cause"] = e.cause;
+  json["rank"] = e.rank ? Json(*e.rank) : Json();
+  json["host"] = e.host.empty() ? Json() : Json(e.host);
+  json["signal"] = e.signal ? Json(*e.signal) : Json();
+  json["step"] = e.step ? Json(*e.step) : Json();
+  json["ranks"] = e.ranks;
+  write(json_line(json));
+}
+
 void MetricsJsonl::start(const StartEvent& e) {
   Json json = event("start");
   json["version"] = e.version;

@@ -21,6 +21,7 @@ class MetricsJsonl final : public MetricsSink {
   MetricsJsonl(const MetricsJsonl&) = delete;
   MetricsJsonl& operator=(const MetricsJsonl&) = delete;
 
+  void restart(const RestartEvent& event) override;
   void start(const StartEvent& event) override;
   void step(const StepEvent& event) override;
   void gradient_norms(const GradientNormsEvent& event) override;

@@ -18,6 +18,19 @@ void check_host_names(const ClusterOptions&, const Node& node, Reader& reader) {
 
 }  // namespace
 
+Keys<RestartOptions> RestartOptions::keys() {
+  return Keys<RestartOptions>("restarts", "When the ranks of a run start again after a failure.")
+      .key("max", &RestartOptions::max,
+           "How often the ranks start again from the newest checkpoint after a rank or a host has died or does not "
+           "answer; --max-restarts overrides it. Errors of the config or the data, divergence, and a second failure "
+           "without progress end the run.",
+           between(0, most_restarts))
+      .key("min_ranks", &RestartOptions::min_ranks,
+           "The smallest number of ranks that train if hosts are lost; with fewer, the run ends.",
+           between(1, max_slots))
+      .shorthand("max");
+}
+
 Keys<ClusterOptions> ClusterOptions::keys() {
   return Keys<ClusterOptions>("cluster", "How many ranks run, and on which devices and hosts.")
       .key("ranks", &ClusterOptions::ranks, "Number of ranks: processes that train together; --ranks overrides it.",
@@ -39,6 +52,8 @@ Keys<ClusterOptions> ClusterOptions::keys() {
            between(1, max_slots))
       .key("hostfile", &ClusterOptions::hostfile,
            "A hostfile in OpenMPI's format (`node1 slots=8`), instead of `hosts`.")
+      .key("restarts", &ClusterOptions::restarts,
+           "Starts the ranks again after a failure: a map, or the largest number of restarts.")
       .check(check_host_names)
       .exclusive({"hosts", "hostfile"});
 }

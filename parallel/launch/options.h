@@ -19,6 +19,16 @@ struct EnumNames<DeviceChoice> {
       {DeviceChoice::automatic, "auto"}, {DeviceChoice::cpu, "cpu"}, {DeviceChoice::cuda, "cuda"}};
 };
 
+inline constexpr int most_restarts = 1'000'000;
+
+// Whether the supervisor starts the ranks again after a failure.
+struct RestartOptions {
+  int max = 0;
+  int min_ranks = 1;
+
+  static Keys<RestartOptions> keys();
+};
+
 struct ClusterOptions {
   Auto<int> ranks;
   DeviceChoice device = DeviceChoice::automatic;
@@ -27,8 +37,12 @@ struct ClusterOptions {
   Seconds timeout{600};
   std::map<std::string, int> hosts;  // number of slots of each host
   Path hostfile;
+  RestartOptions restarts;
   // The largest number of ranks that `ranks: auto` starts; set if the strategy limits the ranks. No key sets it.
   std::optional<int> max_ranks;
+  // The number of ranks must be a multiple of this number, the product of the mesh's axes without the data axis, when
+  // a restart has fewer ranks. No key sets it.
+  int ranks_of_replica = 1;
 
   std::chrono::milliseconds deadline() const {
     return std::chrono::milliseconds(static_cast<std::int64_t>(timeout.value * 1e3));

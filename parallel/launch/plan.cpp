@@ -176,7 +176,7 @@ LaunchPlan plan_launch(const LaunchRequest& request) {
     }
   }
   limit_spinning(plan, request.variables);
-  if (plan.ranks > 1 || !plan.one_host) mpirun_of(plan.mpi)->compose(plan, request);
+  if (plan.ranks > 1 || !plan.one_host || request.always_supervised) mpirun_of(plan.mpi)->compose(plan, request);
   return plan;
 }
 

@@ -32,6 +32,7 @@ struct LaunchRequest {
   std::string network;                        // the network that connects all hosts, such as "10.1.0.0/16"; "": unknown
   std::vector<std::string> useless_networks;  // if `network` is unknown: networks that connect no hosts
   std::vector<std::string> forwarded;         // variables that the config names, which ranks on other hosts need
+  bool always_supervised = false;             // whether a single rank also gets a process of its own
 };
 
 // Returns the number of ranks that the user asks for; empty: auto. `ranks` is the value of --ranks, "4" or "auto"; if
@@ -45,6 +46,7 @@ struct LaunchFlags {
   std::string device;            // "auto", "cpu" or "cuda"
   bool sync = false;             // copy trainctl to hosts that do not have it
   bool reads_tf_config = false;  // read the hosts from TF_CONFIG if no other option names them
+  std::optional<int> max_restarts;
 };
 
 // Returns TF_CONFIG if the command reads it and no other option names hosts, otherwise an empty value. Throws like

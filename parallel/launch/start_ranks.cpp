@@ -3,8 +3,10 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <utility>
 
 #include "core/base/build_id.h"
 #include "core/base/error.h"
@@ -21,6 +23,7 @@
 #include "parallel/launch/ranks/run_rank.h"
 #include "parallel/launch/remote/host_check.h"
 #include "parallel/launch/remote/shell.h"
+#include "parallel/launch/supervisor/resize.h"
 #include "parallel/launch/supervisor/supervisor.h"
 
 namespace trainctl {
@@ -53,11 +56,16 @@ void dismiss_agents(const LaunchPlan& plan) {
   Leases(*plan.tf_config, secret_for(*plan.tf_config, Variables::of_process()), plan.start_timeout).end(0);
 }
 
+HostCheck host_check(const LaunchRequest& request, const LaunchPlan& plan) {
+  HostCheck how{shell_agent(request.variables), own_path(), resources_needed(plan.ranks).temporary};
+  if (plan.start_timeout.count() > 0) how.deadline = std::min(how.deadline, plan.start_timeout);
+  return how;
+}
+
 // Checks the other hosts of a plan, and plans again if their addresses show which network connects them. Throws if a
 // host cannot take part.
 void ask_hosts(const LaunchRequest& request, bool sync, LaunchPlan& plan) {
-  HostCheck how{shell_agent(request.variables), own_path(), resources_needed(plan.ranks).temporary};
-  if (plan.start_timeout.count() > 0) how.deadline = std::min(how.deadline, plan.start_timeout);
+  const HostCheck how = host_check(request, plan);
   if (plan.tf_config || plan.other_hosts.empty() || how.agent.empty()) return;
   if (sync) {
     for (const std::string& host : sync_hosts(plan.other_hosts, how)) log::info(format("sent trainctl to {}", host));
@@ -74,14 +82,95 @@ void ask_hosts(const LaunchRequest& request, bool sync, LaunchPlan& plan) {
   plan.hosts_answer = true;
 }
 
+LaunchRequest request_of(const ClusterOptions& cluster, const LaunchFlags& flags, const LaunchedConfig& config) {
+  LaunchRequest request = launch_request(cluster, flags);
+  if (!config.file.empty()) request.forwarded = config.variables();
+  return request;
+}
+
+// Removes from a request the host that a failed attempt has lost and those that do not answer, and limits its ranks to
+// those that can train on the other hosts: a whole number of replicas. `plan`: the plan of the whole request. Throws
+// Error{peer} if too few ranks are left.
+void keep_answering_hosts(LaunchRequest& request, const LaunchPlan& plan, const Outcome& failure,
+                          const ClusterOptions& cluster) {
+  auto lost = unavailable_hosts(plan.other_hosts, host_check(request, plan));
+  const bool names_host = failure.kind == OutcomeKind::host_lost || failure.kind == OutcomeKind::host_unreachable;
+  if (names_host && lost.empty() && std::ranges::count(plan.other_hosts, failure.host) > 0) {
+    lost.emplace_back(failure.host, "the attempt before was lost by it");
+  }
+  for (const auto& [host, problem] : lost) {
+    log::warning(format("{} cannot take part: {}", host, problem));
+    std::erase_if(request.hosts, [&name = host](const Host& each) { return each.name == name; });
+  }
+  const int replica = cluster.ranks_of_replica, slots = total_slots(request.hosts);
+  const int ranks = std::min(request.ranks.value_or(slots), slots) / replica * replica;
+  if (ranks < std::max(cluster.restarts.min_ranks, replica)) {
+    throw Error(ErrorKind::peer,
+                format("the hosts that answer have {} slots, and the run needs at least {} ranks", slots,
+                       std::max(cluster.restarts.min_ranks, replica)),
+                "start the run again when the hosts are back");
+  }
+  request.ranks = ranks;
+}
+
+// Plans the attempts of a run after the first one.
+class LaterPlans {
+ public:
+  LaterPlans(const ClusterOptions& cluster, LaunchFlags flags, const LaunchedConfig& config)
+      : cluster_(cluster), flags_(std::move(flags)), config_(config) {}
+
+  // Returns the plan after a failure: on the hosts of the config that answer now.
+  LaunchPlan after_failure(const LaunchPlan& before, const Outcome& failure) const {
+    LaunchRequest request = request_again();
+    if (before.tf_config || request.hosts.size() < 2) return before;
+    keep_answering_hosts(request, plan_launch(request), failure, cluster_);
+    LaunchPlan plan = plan_launch(request);
+    ask_hosts(request, false, plan);
+    return plan;
+  }
+
+  // Returns the plan that `trainctl resize` has requested for the run in this directory; empty if there is no request.
+  // A request that cannot be met is removed with a warning.
+  std::optional<LaunchPlan> requested(const std::string& run_directory) {
+    const std::optional<int> ranks = requested_ranks_of(run_directory);
+    if (!ranks) return {};
+    remove_request(run_directory);
+    const std::string before = std::exchange(flags_.ranks, std::to_string(*ranks));
+    try {
+      if (*ranks % cluster_.ranks_of_replica != 0) {
+        throw Error(ErrorKind::config, format("a replica has {} ranks", cluster_.ranks_of_replica),
+                    format("request a multiple of {}", cluster_.ranks_of_replica));
+      }
+      LaunchRequest request = request_again();
+      LaunchPlan plan = plan_launch(request);
+      ask_hosts(request, false, plan);
+      return plan;
+    } catch (const Error& error) {
+      flags_.ranks = before;
+      log::warning(format("the run goes on as before, since it cannot train on {} ranks: {}", *ranks, error.what()));
+      return {};
+    }
+  }
+
+ private:
+  LaunchRequest request_again() const {
+    LaunchRequest request = request_of(cluster_, flags_, config_);
+    request.always_supervised = true;
+    return request;
+  }
+
+  const ClusterOptions& cluster_;
+  LaunchFlags flags_;  // with the number of ranks that was requested last
+  const LaunchedConfig& config_;
+};
+
 }  // namespace
 
 std::optional<LaunchPlan> plan_ranks(const ClusterOptions& cluster, const LaunchFlags& flags,
                                      const LaunchedConfig& config, const Situation& situation) {
   if (situation.started_by != StartedBy::user) return std::nullopt;
   if (!config.file.empty()) pass_config(config.file, config.files);
-  LaunchRequest request = launch_request(cluster, flags);
-  if (!config.file.empty()) request.forwarded = config.variables();
+  const LaunchRequest request = request_of(cluster, flags, config);
   LaunchPlan plan = plan_launch(request);
   if (flags.sync && plan.hosts.empty()) {
     throw Error(ErrorKind::config, "--sync sends trainctl to the hosts of a run, but this run names no hosts",
@@ -97,11 +186,11 @@ std::optional<LaunchPlan> plan_ranks(const ClusterOptions& cluster, const Launch
   return std::nullopt;
 }
 
-Outcome run_ranks(const LaunchPlan& plan, const SupervisionOptions& options) {
-  if (!plan.tf_config) return run_supervised(plan, own_command(), options);
+Outcome run_ranks(const LaunchPlan& plan, const SupervisionOptions& options, const Restarts& restarts) {
+  if (!plan.tf_config) return run_supervised(plan, own_command(), options, restarts);
   const std::string secret = secret_for(*plan.tf_config, Variables::of_process());
   Leases agents(*plan.tf_config, secret, plan.start_timeout);
-  Outcome ranks = run_supervised(plan, own_command(), options);
+  Outcome ranks = run_supervised(plan, own_command(), options, restarts);
   agents.end(ranks.end.exit_code);
   return ranks;
 }
@@ -125,7 +214,16 @@ std::optional<int> supervise_ranks(const ClusterOptions& cluster, const LaunchFl
   const std::optional<LaunchPlan> plan = plan_ranks(cluster, flags, config, situation);
   if (!plan) return std::nullopt;
   const bool json = options.holds_output;
-  Outcome ranks = run_ranks(*plan, options);
+  LaterPlans later(cluster, flags, config);
+  Restarts restarts;
+  if (options.stops_in_order) {
+    restarts.policy = restart_policy(flags.max_restarts.value_or(cluster.restarts.max));
+    restarts.next_plan = [&](const LaunchPlan& before, const Outcome& failure) {
+      return later.after_failure(before, failure);
+    };
+    restarts.changed_plan = [&](const std::string& run_directory) { return later.requested(run_directory); };
+  }
+  Outcome ranks = run_ranks(*plan, options, restarts);
   if (const int code = ranks.end.exit_code; code != 0 && ranks.end.message.empty() && ranks.output.empty() && json) {
     const bool stopped = code == exit_code(ErrorKind::interrupted);
     ranks.end.message = stopped ? "stopped at once" : format("the ranks ended with exit code {}", code);

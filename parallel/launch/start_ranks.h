@@ -36,11 +36,12 @@ std::optional<LaunchPlan> plan_ranks(const ClusterOptions& cluster, const Launch
 RankCommand rank_command(const std::string& name, const Node& config, const ClusterOptions& cluster,
                          const LaunchFlags& flags, const RankValues& options = {});
 
-// Starts this command line under mpirun, waits for its end, and returns its outcome.
-Outcome run_ranks(const LaunchPlan& plan, const SupervisionOptions& options);
+// Starts this command line under mpirun, waits for its end, and returns its outcome: that of the last attempt.
+Outcome run_ranks(const LaunchPlan& plan, const SupervisionOptions& options, const Restarts& restarts = {});
 
 // Calls plan_ranks() and, if there is a plan, run_ranks(); then reports errors and returns the exit code. Held output
-// is a JSON document.
+// is a JSON document. Ranks that stop in order, since they save a state, are started again after failures as the
+// cluster's options say: on the hosts that answer, and with fewer ranks if hosts are lost.
 std::optional<int> supervise_ranks(const ClusterOptions& cluster, const LaunchFlags& flags,
                                    const LaunchedConfig& config, const Situation& situation,
                                    const SupervisionOptions& options);

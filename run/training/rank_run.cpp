@@ -47,15 +47,24 @@ class StepTeller final : public MetricsSink {
     const double now = seconds_now();
     if (now < next_) return;
     next_ = now + 1;
-    write_step(status_file_, event.step);
+    tell(event.step);
   }
   void epoch(const EpochEvent&) override {}
-  void checkpoint(const CheckpointEvent&) override {}
+  // A saved step is progress that a restart keeps, and is told at once.
+  void checkpoint(const CheckpointEvent& event) override {
+    if (event.step > told_) tell(event.step);
+  }
   void end(const EndEvent&) override {}
 
  private:
+  void tell(std::int64_t step) {
+    write_step(status_file_, step);
+    told_ = step;
+  }
+
   std::string status_file_;
   double next_ = 0;
+  std::int64_t told_ = 0;
 };
 
 }  // namespace
@@ -93,6 +102,15 @@ void begin_run(RankRun& run, Job& job, const TrainOptions& train, const Training
   }
   if (files.sink) {
     files.sink->start(start_event(run.spec, run.context.world, job, plan, memory, resumed, files.resumed_from));
+    if (const std::optional<Restart>& restart = run.request.restart) {
+      files.sink->restart({.attempt = restart->attempt,
+                           .cause = restart->cause,
+                           .rank = restart->rank,
+                           .host = restart->host,
+                           .signal = restart->signal,
+                           .step = restart->step,
+                           .ranks = run.context.world.size()});
+    }
   }
   if (run.spec.log.gpu && !run.device.gpu_uuid.empty()) {
     run.gpus = watch_gpu(run.device.gpu_uuid, run.context.world.communicator(), run.device.host, plan.log_every);

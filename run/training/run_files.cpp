@@ -65,14 +65,17 @@ bool names_a_checkpoint(const std::string& resume) { return resume != "auto" && 
 
 RunFiles open_run_files(const RunSpec& spec, const TrainingRequest& request) {
   RunFiles files;
-  files.directory =
-      std::make_unique<RunDirectory>(RunRequest{name_in_array(spec.name, Variables::of_process()),
-                                                request.run_directory, request.resume != "never", request.config});
+  // After a failure the run goes on in its directory, whatever --resume demanded at its beginning.
+  const std::string continued = request.restart ? request.restart->run_directory : "";
+  files.directory = std::make_unique<RunDirectory>(RunRequest{
+      name_in_array(spec.name, Variables::of_process()), continued.empty() ? request.run_directory : continued,
+      !continued.empty() || request.resume != "never", request.config});
   if (files.directory->is_finished()) return files;
   if (spec.log.prometheus && request.scaling == nullptr) {
     files.prometheus = std::make_unique<Prometheus>(*spec.log.prometheus, spec.name, files.directory->metrics_path());
   }
-  if (names_a_checkpoint(request.resume)) {
+  const bool continues = !continued.empty() && files.directory->resumes();
+  if (names_a_checkpoint(request.resume) && !continues) {
     files.checkpoint = load_named_checkpoint(request.resume);
   } else if (files.directory->resumes()) {
     files.checkpoint = load_newest_checkpoint(files.directory->path());

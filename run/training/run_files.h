@@ -31,6 +31,9 @@ class MetricsFanOut final : public MetricsSink {
  public:
   void add(std::unique_ptr<MetricsSink> sink) { sinks_.push_back(std::move(sink)); }
 
+  void restart(const RestartEvent& event) override {
+    each([&](MetricsSink& sink) { sink.restart(event); });
+  }
   void start(const StartEvent& event) override {
     each([&](MetricsSink& sink) { sink.start(event); });
   }

@@ -7,6 +7,7 @@
 
 #include "core/base/document.h"
 #include "io/metrics/progress.h"
+#include "parallel/launch/restart.h"
 
 namespace trainctl {
 
@@ -20,7 +21,8 @@ struct TrainingRequest {
   std::string run_directory;    // --run-dir; empty: runs/<name>
   std::string resume = "auto";  // auto, never, or the path of a checkpoint
   ProgressStyle progress = ProgressStyle::automatic;
-  SupervisedTerminal terminal;  // terminal of a supervised rank: see Situation
+  std::optional<Restart> restart;  // the failure after which the supervisor has started the ranks again
+  SupervisedTerminal terminal;     // terminal of a supervised rank: see Situation
   bool quiet = false;
   bool json = false;               // the end event is printed to stdout
   std::int64_t profile_first = 0;  // steps [first, end), counted from 0, are written to timeline.json

@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <optional>
 
 #include "core/base/control_groups.h"
@@ -85,6 +86,15 @@ double start_seconds(const RanksNeed& need) {
 std::string start_text(const RanksNeed& need) {
   const std::string cores = need.cores == 1 ? "1 core" : format("{} cores", need.cores);
   return format("{} ranks on {} take about {:.0f} s to start", need.ranks, cores, start_seconds(need));
+}
+
+std::int64_t memory_kills() {
+  std::ifstream counters("/proc/vmstat");
+  std::string name;
+  for (std::int64_t count = 0; counters >> name >> count;) {
+    if (name == "oom_kill") return count;
+  }
+  return 0;
 }
 
 void require_loopback() {

@@ -35,6 +35,10 @@ void require_ranks_can_start(const RanksNeed& need, std::chrono::milliseconds st
 double start_seconds(const RanksNeed& need);
 std::string start_text(const RanksNeed& need);
 
+// Returns how many processes the kernel of this host has killed for lack of memory since its start; 0 if it does not
+// count them (Linux before 4.13).
+std::int64_t memory_kills();
+
 // Throws Error{resource} if no network interface is up.
 void require_loopback();
 

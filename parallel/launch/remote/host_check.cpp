@@ -39,6 +39,7 @@ struct HostInfo {
   std::string mounted_at;                  // mount point of that file system
   std::int64_t seconds_ahead = 0;          // smallest possible offset of its clock, given the duration of the answer
   std::vector<std::string> addresses;
+  bool has_no_route = false;  // whether it lists its IPv4 routes, and there is none
 };
 
 // Returns a random word that no login script prints by chance. The probe prints its texts between two such words.
@@ -88,6 +89,7 @@ HostInfo info_of(const RemoteAnswer& answer, const std::string& mark, const std:
   const std::int64_t there = std::strtoll(seconds.c_str(), nullptr, 10);
   info.seconds_ahead = there > answer.end ? there - answer.end : there < answer.begin ? there - answer.begin : 0;
   info.addresses = addresses_in(value_of(answer.output, mark, "addresses"));
+  info.has_no_route = value_of(answer.output, mark, "routes") == "1";  // the line with the names of the columns
   return info;
 }
 
@@ -122,6 +124,7 @@ std::vector<AskedHost> ask(const std::vector<std::string>& hosts, const HostChec
   const std::string script =
       say("program", format("if [ -f {0} ]; then sha256sum < {0}; else echo missing; fi", path)) +
       say("disk", "df -Pk \"${TMPDIR:-/tmp}\" 2>/dev/null | tail -n 1") +
+      say("routes", "wc -l 2>/dev/null < /proc/net/route") +
       say("addresses", "tr \"\\n\" \" \" 2>/dev/null < /proc/net/fib_trie") + say("seconds", "date +%s");
   std::vector<AskedHost> asked;
   for (RemoteAnswer& answer : run_on_hosts(how.agent, hosts, script, how.deadline)) {
@@ -186,6 +189,17 @@ CheckedHosts check_hosts(const std::vector<std::string>& hosts, const HostCheck&
               format("each must answer `{} HOST true` without a password, and have the same trainctl at the same path "
                      "(--sync sends it there)",
                      how.agent.front()));
+}
+
+std::vector<std::pair<std::string, std::string>> unavailable_hosts(const std::vector<std::string>& hosts,
+                                                                   const HostCheck& how) {
+  std::vector<std::pair<std::string, std::string>> unavailable;
+  for (const auto& [answer, info] : ask(hosts, how)) {
+    std::string problem = problem_of(answer, info, how);
+    if (problem.empty() && info.has_no_route) problem = "no network interface of it is up";
+    if (!problem.empty()) unavailable.emplace_back(answer.host, std::move(problem));
+  }
+  return unavailable;
 }
 
 std::vector<std::string> sync_hosts(const std::vector<std::string>& hosts, const HostCheck& how) {

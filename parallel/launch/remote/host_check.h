@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace trainctl {
@@ -26,6 +27,11 @@ struct CheckedHosts {
 // agree with this host's. Output of login scripts is ignored. Throws Error{peer} that names every host that does not
 // answer in time, has no program or a different one, or has a full disk.
 CheckedHosts check_hosts(const std::vector<std::string>& hosts, const HostCheck& how);
+
+// Asks all hosts at the same time, as check_hosts() does. Returns those that cannot take part, each with the problem;
+// among them hosts that answer but have no IPv4 route.
+std::vector<std::pair<std::string, std::string>> unavailable_hosts(const std::vector<std::string>& hosts,
+                                                                   const HostCheck& how);
 
 // Sends the installation of how.program to the hosts that have no program or a different one, to the same path. If the
 // transfer is interrupted, the program's hash differs, and the next call sends the installation again. Returns the

@@ -96,8 +96,8 @@ Variables::Map terminal(bool first_rank_here) {
 
 }  // namespace
 
-MpirunCommand::MpirunCommand(const LaunchPlan& plan, const std::vector<std::string>& command, const Mpirun& mpirun,
-                             bool shows_output)
+MpirunCommand::MpirunCommand(const LaunchPlan& plan, const std::vector<std::string>& command,
+                             const std::optional<Restart>& restart, const Mpirun& mpirun, bool shows_output)
     : mpirun_(mpirun), words_(plan.mpirun), environment_(plan.environment) {
   words_.front() = mpirun.find();
   if (words_.front().empty()) {
@@ -119,6 +119,7 @@ MpirunCommand::MpirunCommand(const LaunchPlan& plan, const std::vector<std::stri
   const Variables::Map screen = terminal(plan.first_rank_here);
   shows_bar_ = !screen.empty();
   for (const auto& [name, value] : screen) pass(name, value);
+  if (restart) pass(std::string(restart_variable), to_text(*restart));
   pass(std::string(output_variable), shows_output && isatty(STDOUT_FILENO) != 0 ? "1" : "0");
   // Separates the launcher's messages from the ranks' output.
   if (const std::string variable = mpirun.messages_variable(); !variable.empty()) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "parallel/launch/host/scratch.h"
+#include "parallel/launch/restart.h"
 #include "parallel/launch/variables.h"
 
 namespace trainctl {
@@ -15,11 +16,12 @@ struct LaunchPlan;
 
 class MpirunCommand {
  public:
-  // `command`: the command of each rank. `shows_output`: whether the ranks' standard output is forwarded to this
-  // process's standard output. Throws Error{config} if mpirun is not installed, Error{resource} if this host does not
-  // have the resources that the ranks need to start.
-  MpirunCommand(const LaunchPlan& plan, const std::vector<std::string>& command, const Mpirun& mpirun,
-                bool shows_output);
+  // `command`: the command of each rank. `restart`: the failed attempt before this one, if there is one.
+  // `shows_output`: whether the ranks' standard output is forwarded to this process's standard output. Throws
+  // Error{config} if mpirun is not installed, Error{resource} if this host does not have the resources that the ranks
+  // need to start.
+  MpirunCommand(const LaunchPlan& plan, const std::vector<std::string>& command, const std::optional<Restart>& restart,
+                const Mpirun& mpirun, bool shows_output);
 
   const std::vector<std::string>& words() const { return words_; }
   const Variables::Map& environment() const { return environment_; }

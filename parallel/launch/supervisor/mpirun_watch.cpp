@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <set>
 #include <utility>
 
@@ -22,8 +23,10 @@
 namespace trainctl {
 
 MpirunWatch::MpirunWatch(Supervision& supervision, const ChildProcess& child, std::string status_file,
-                         const LaunchPlan& plan, Mpirun& mpirun, const SupervisionOptions& options)
+                         const LaunchPlan& plan, Mpirun& mpirun, const SupervisionOptions& options,
+                         const Restarts& restarts)
     : supervision_(supervision),
+      restarts_(restarts),
       requests_(supervision.requests),
       mpirun_(mpirun),
       child_(child),
@@ -52,7 +55,7 @@ void MpirunWatch::wait() {
     std::vector<pollfd> sources = {{supervision_.signals.descriptor(), POLLIN, 0}};
     for (const pollfd& each : output_.sources()) sources.push_back(each);
     for (int rank : ranks_) sources.push_back({rank, POLLIN, 0});
-    const bool polls_fast = (requests_.asked && !asked_.relayed) || (one_host_ && processes_.empty());
+    const bool polls_fast = (asked_to_stop() && !asked_.relayed) || (one_host_ && processes_.empty());
     poll(sources.data(), sources.size(), polls_fast ? 20 : 500);
     check_ranks();
     while (const int signal = supervision_.signals.next()) on_signal(signal);
@@ -110,6 +113,7 @@ void MpirunWatch::on_signal(int number) {
 
 // Ends the ranks with a verdict if necessary.
 void MpirunWatch::decide() {
+  check_for_change();
   stop();
   watch_mpirun();
   if (!verdict_ && start_timed_out()) {
@@ -128,15 +132,28 @@ void MpirunWatch::end_ranks(OutcomeKind kind, ErrorKind error, std::string messa
   verdict_ = Outcome{.kind = kind, .end = {exit_code(error), std::move(message)}};
 }
 
+// Asks the ranks to stop if the run shall go on with another plan.
+void MpirunWatch::check_for_change() {
+  constexpr std::chrono::milliseconds every(500);
+  const auto now = std::chrono::steady_clock::now();
+  if (!restarts_.changed_plan || asked_to_stop() || now < next_check_for_change_ || !is_ready(status_file_)) return;
+  next_check_for_change_ = now + every;
+  const std::string log = read_log_path(status_file_);
+  if (log.empty() || read_status(status_file_)) return;
+  join_log();
+  changed_plan_ = restarts_.changed_plan(std::filesystem::path(log).parent_path().string());
+  if (changed_plan_) note_request(change_, SIGUSR1, now);
+}
+
 void MpirunWatch::stop() {
-  if (!requests_.asked) return;
+  if (!asked_to_stop()) return;
   const auto now = std::chrono::steady_clock::now();
   asked_.ready = is_ready(status_file_);
   if (const StopTime needs = read_stop_time(status_file_); needs != asked_.needs) {
     asked_.needs = needs;
     asked_.needs_changed = now;
   }
-  switch (stop_action(requests_, asked_, now)) {
+  switch (stop_action(request(), asked_, now)) {
     case StopAction::wait:
       return;
     case StopAction::relay:
@@ -154,8 +171,9 @@ void MpirunWatch::stop() {
 // Ctrl-C is logged as an info, since the user knows about it; other requests as a warning.
 void MpirunWatch::relay_request() {
   join_log();
-  const auto tell = requests_.asked_by == SIGINT ? log::info : log::warning;
-  tell("stopping after this step (Ctrl-C again stops at once)");
+  const auto tell = request().asked_by == SIGINT || changed_plan_ ? log::info : log::warning;
+  tell(changed_plan_ ? format("stopping after this step, to go on with {} ranks", changed_plan_->ranks)
+                     : "stopping after this step (Ctrl-C again stops at once)");
   if (suspended_since_) kill(child_.pid, SIGCONT);
   kill(child_.pid, SIGUSR1);
   asked_.relayed = true;
@@ -169,7 +187,7 @@ void MpirunWatch::end_late() {
     who += format("{}rank {}, process {}", who.empty() ? " (stopped by a signal: " : "; ", rank,
                   processes[static_cast<std::size_t>(rank)]);
   }
-  const double seconds = std::chrono::duration<double>(time_to_stop(requests_, asked_)).count();
+  const double seconds = std::chrono::duration<double>(time_to_stop(request(), asked_)).count();
   end_ranks(OutcomeKind::stop_overdue, ErrorKind::peer,
             format("the ranks did not stop within {:g} s and were ended{}{}{}", seconds, who, who.empty() ? "" : ")",
                    newest_checkpoint(read_log_path(status_file_))));

@@ -10,6 +10,7 @@
 #include "parallel/launch/host/process.h"
 #include "parallel/launch/hosts.h"
 #include "parallel/launch/mpirun/mpirun.h"
+#include "parallel/launch/plan.h"
 #include "parallel/launch/supervisor/outcome.h"
 #include "parallel/launch/supervisor/ranks_output.h"
 #include "parallel/launch/supervisor/signals.h"
@@ -17,7 +18,7 @@
 
 namespace trainctl {
 
-struct LaunchPlan;
+struct Restarts;
 struct SupervisionOptions;
 
 // State that persists across all attempts to run the ranks.
@@ -30,8 +31,9 @@ struct Supervision {
 class MpirunWatch {
  public:
   // Watches a running mpirun. If rank 0 is on this host, it must call mark_ready() within plan.start_timeout.
+  // `restarts` tells whether the plan shall change.
   MpirunWatch(Supervision& supervision, const ChildProcess& child, std::string status_file, const LaunchPlan& plan,
-              Mpirun& mpirun, const SupervisionOptions& options);
+              Mpirun& mpirun, const SupervisionOptions& options, const Restarts& restarts);
   ~MpirunWatch();  // kills all children
   MpirunWatch(const MpirunWatch&) = delete;
   MpirunWatch& operator=(const MpirunWatch&) = delete;
@@ -41,7 +43,10 @@ class MpirunWatch {
 
   // Returns the outcome if this process has ended the ranks, otherwise an empty value.
   const std::optional<Outcome>& verdict() const { return verdict_; }
-  bool asked_to_stop() const { return requests_.asked.has_value(); }
+  // Returns whether the ranks were asked to stop: by the user, or to change the plan.
+  bool asked_to_stop() const { return requests_.asked || change_.asked; }
+  // Returns the plan for which the ranks were stopped; empty if the plan has not changed.
+  const std::optional<LaunchPlan>& changed_plan() const { return changed_plan_; }
   const RanksOutput& output() const { return output_; }
   void show_held_errors() { output_.show_held_errors(); }
   // Returns the rank that ended first, if all ranks run on this host.
@@ -56,6 +61,8 @@ class MpirunWatch {
   void stop();
   void watch_mpirun();
   bool mpirun_lingers();
+  void check_for_change();
+  const StopRequests& request() const { return requests_.asked ? requests_ : change_; }
   void relay_request();
   void end_late();
   void end_ranks(OutcomeKind kind, ErrorKind error, std::string message);
@@ -67,7 +74,11 @@ class MpirunWatch {
   void check_ranks();
 
   Supervision& supervision_;
+  const Restarts& restarts_;
   StopRequests& requests_;
+  StopRequests change_;  // the request to stop for a changed plan
+  std::optional<LaunchPlan> changed_plan_;
+  std::chrono::steady_clock::time_point next_check_for_change_{};
   Mpirun& mpirun_;
   ChildProcess child_;
   RanksOutput output_;

@@ -42,7 +42,7 @@ std::optional<OutcomeKind> kind_of(int code) {
 bool is(const std::optional<int>& code, ErrorKind kind) { return code == exit_code(kind); }
 
 // Returns the outcome if mpirun reports that a rank or a host has failed, otherwise an empty value.
-std::optional<Outcome> death_in(const MpirunReport& report) {
+std::optional<Outcome> death_in(const MpirunReport& report, bool memory_ran_out) {
   Outcome death{.kind = OutcomeKind::rank_exited, .rank = report.rank, .host = report.host, .signal = report.signal};
   std::string& text = death.end.message;
   death.end.exit_code = exit_code(ErrorKind::peer);
@@ -62,7 +62,10 @@ std::optional<Outcome> death_in(const MpirunReport& report) {
     if (report.signal) {
       death.kind = OutcomeKind::rank_killed;
       text += format(" was killed by signal {} ({})", *report.signal, strsignal(*report.signal));
-      if (*report.signal == SIGKILL) text += "; if nobody sent the signal, the host ran out of memory: see dmesg there";
+      if (*report.signal == SIGKILL) {
+        text += memory_ran_out ? "; the kernel has killed a process of this host because memory ran out"
+                               : "; if nobody sent the signal, the host ran out of memory: see dmesg there";
+      }
     } else if (report.exit_code) {
       text += format(" ended with exit code {}", *report.exit_code);
     } else {
@@ -152,7 +155,8 @@ Outcome outcome_by_status(const AttemptTraces& traces) {
   if (!is(status.exit_code, ErrorKind::peer)) return reported;
   if (failed.is_silent) reported.kind = OutcomeKind::rank_silent;
   if (!traces.report.signal && !traces.report.host_lost) return reported;
-  std::optional<Outcome> death = death_in(traces.report);  // a rank that lost its peer does not know the cause
+  std::optional<Outcome> death =
+      death_in(traces.report, traces.memory_ran_out);  // a rank that lost its peer does not know the cause
   if (!death) return reported;
   add_step(*death, step);
   if (!status.message.empty()) death->end.message += "\n" + status.message;
@@ -166,7 +170,7 @@ Outcome outcome_by_mpirun(const AttemptTraces& traces) {
   if (const auto kind = kind_of(report.exit_code.value_or(0)); kind && report.exit_code.value_or(0) != 0) {
     return {.kind = *kind, .end = {*report.exit_code}, .rank = report.rank, .host = report.host, .step = traces.step};
   }
-  if (std::optional<Outcome> death = death_in(report)) {
+  if (std::optional<Outcome> death = death_in(report, traces.memory_ran_out)) {
     add_step(*death, traces.step);
     return *death;
   }

@@ -63,6 +63,7 @@ struct AttemptTraces {
   bool asked_to_stop = false;        // whether there was a request to stop
   int output_error = 0;              // errno of writing standard output
   std::optional<std::int64_t> step;  // last step that rank 0 has reported
+  bool memory_ran_out = false;       // whether the kernel of this host has killed a process for lack of memory
 };
 
 // Returns the outcome of an attempt according to the ranks' status, or, without a status, according to mpirun's report.

@@ -314,12 +314,20 @@ TEST_CASE("an outcome is described in one line") {
   CHECK(name_of(OutcomeKind::launcher_suspended) == "launcher_suspended");
 }
 
+TEST_CASE("the message about a killed rank says whether the kernel has killed a process for lack of memory") {
+  AttemptTraces traces{.report = {.rank = 1, .signal = 9, .host = "n2"}, .mpirun_code = 137};
+  CHECK(contains(outcome_of(traces).end, "if nobody sent the signal, the host ran out of memory"));
+  traces.memory_ran_out = true;
+  CHECK(
+      contains(outcome_of(traces).end, "the kernel has killed a process of this host because memory ran out"));
+}
+
 TEST_CASE("a run has one attempt, whatever its outcome") {
   const std::vector<OutcomeKind> kinds = {OutcomeKind::completed, OutcomeKind::rank_killed, OutcomeKind::host_lost};
   std::vector<Outcome> outcomes;
   for (const OutcomeKind kind : kinds) {
     outcomes.push_back({.kind = kind});
-    CHECK(end_always(outcomes, {}) == NextAction::end);
+    CHECK_FALSE(end_always(outcomes, {}).again);
   }
 }
 

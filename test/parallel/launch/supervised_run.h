@@ -13,13 +13,13 @@
 namespace trainctl {
 
 // Calls run_supervised(), logs its error, and returns the exit code.
-int supervise(const LaunchPlan& plan, const std::vector<std::string>& command, const Policy& policy = end_always);
+int supervise(const LaunchPlan& plan, const std::vector<std::string>& command, const Restarts& restarts = {});
 
 class SupervisedRun {
  public:
   // Starts supervise() with `ranks` ranks, even if there are fewer cores; `behaviour` is the name of a case in
   // ranks.cpp, or a shell script if it begins with "sh: ". `timeout` is cluster.timeout in seconds.
-  SupervisedRun(int ranks, const std::string& behaviour, double timeout = 600, const Policy& policy = end_always);
+  SupervisedRun(int ranks, const std::string& behaviour, double timeout = 600, const Restarts& restarts = {});
   ~SupervisedRun();  // ends all processes that are left
   SupervisedRun(const SupervisedRun&) = delete;
   SupervisedRun& operator=(const SupervisedRun&) = delete;

@@ -261,7 +261,7 @@ TEST_CASE("mpirun is not waited for if it does not end after its ranks") {
 // Starts the ranks again after a failed attempt, at most twice, unless a stop is requested.
 NextAction twice_again(const std::vector<Outcome>& outcomes, const StopRequests& requests) {
   const bool goes_on = outcomes.back().end.exit_code != 0 && outcomes.size() < 3 && !requests.asked;
-  return goes_on ? NextAction::again : NextAction::end;
+  return {.again = goes_on};
 }
 
 // Records an attempt in a file, from which rank 0 reads their number; fails if the folder of an earlier attempt still
@@ -277,7 +277,7 @@ TEST_CASE("a policy may start the ranks again; each attempt has its own files, a
                         "[ $(wc -l < $f/attempts) = 3 ] || kill -9 $$; "
                         "echo attempt $(wc -l < $f/attempts); printf '4\n[]\nin vain' > "
                         "$TRAINCTL_STATUS_FILE; exit 4",
-                    600, twice_again);
+                    600, {twice_again});
   CHECK(run.wait() == 4);
   INFO(run.output());
   CHECK(contains(run.output(), "attempt 3\n"));
@@ -287,14 +287,52 @@ TEST_CASE("a policy may start the ranks again; each attempt has its own files, a
 }
 
 TEST_CASE("a request to stop outlives the attempt in which it came") {
-  const auto always_again = [](const std::vector<Outcome>& outcomes, const StopRequests&) {
-    return outcomes.size() < 2 ? NextAction::again : NextAction::end;
-  };
-  SupervisedRun run(2, "rank that loads its data", 600, always_again);
+  const auto always_again = [](const std::vector<Outcome>&, const StopRequests&) { return NextAction{.again = true}; };
+  SupervisedRun run(2, "rank that loads its data", 600, {always_again});
   REQUIRE(run.ranks_run());
-  run.send(SIGTERM);  // ends the ranks of the first attempt, and those of the second before they train
+  run.send(SIGTERM);  // ends the ranks of the first attempt; no attempt follows
   CHECK(run.wait() == 75);
   CHECK(run.left_nothing());
+}
+
+TEST_CASE("a run whose ranks die again and again without progress ends, and says so") {
+  SupervisedRun run(2, counts_attempts + "sleep 0.5; kill -9 $$", 600, {restart_policy(9)});
+  CHECK(run.wait() == 5);
+  INFO(run.output());
+  CHECK(contains(run.output(), "the run starts again on 2 ranks in 1 s (restart 1)"));
+  CHECK(contains(run.output(), "2 attempts in a row made no progress"));
+  CHECK(run.left_nothing());
+}
+
+TEST_CASE("a request to stop ends the wait before the ranks start again") {
+  const auto later = [](const std::vector<Outcome>&, const StopRequests&) {
+    return NextAction{.again = true, .delay = std::chrono::minutes(10)};
+  };
+  SupervisedRun run(2, "sh: kill -9 $$", 600, {later});
+  REQUIRE(run.prints("the run starts again on 2 ranks in 600 s"));
+  run.send(SIGTERM);
+  CHECK(run.wait() == 75);
+  CHECK(contains(run.output(), "stopped before the run started again"));
+}
+
+TEST_CASE("the ranks of a later attempt know the failure before them") {
+  SupervisedRun run(2,
+                    counts_attempts +
+                        "[ $(wc -l < $f/attempts) = 2 ] || { sleep 0.5; kill -9 $$; }; echo known: $TRAINCTL_RESTART" +
+                        done,
+                    600, {twice_again});
+  CHECK(run.wait() == 0);
+  const std::string output = run.output();
+  INFO(output);
+  const std::size_t begin = output.find("known: ");
+  REQUIRE(begin != std::string::npos);
+  const auto restart = read_restart(output.substr(begin + 7, output.find('\n', begin) - begin - 7));
+  REQUIRE(restart);
+  CHECK(restart->attempt == 2);
+  CHECK(restart->cause == "rank_killed");
+  CHECK(restart->signal == SIGKILL);
+  CHECK(read_restart(to_text(*restart)) == restart);
+  CHECK_FALSE(read_restart("no JSON"));
 }
 
 TEST_CASE("programs without MPI have their exit codes reported and no standard input") {

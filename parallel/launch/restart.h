@@ -1,0 +1,29 @@
+// What the ranks of a new attempt know of the attempt before it, which failed. The supervisor passes it in an
+// environment variable.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace trainctl {
+
+struct Restart {
+  int attempt = 2;                        // number of the new attempt; the first attempt of a supervisor is 1
+  std::string cause;                      // kind of the failure, such as "rank_killed", or "resized"
+  std::optional<int> rank = {};           // the rank that failed; unknown values are empty
+  std::string host = {};                  // its host, or the host that was lost
+  std::optional<int> signal = {};         // signal that killed the rank
+  std::optional<std::int64_t> step = {};  // number of training steps that the attempt had done
+  std::string run_directory = {};         // directory in which the run continues; "" if none was claimed
+
+  bool operator==(const Restart&) const = default;
+};
+
+// Returns the restart as a line of text for the variable restart_variable.
+std::string to_text(const Restart& restart);
+
+// Reads a line of to_text(); empty if the text is not such a line.
+std::optional<Restart> read_restart(const std::string& text);
+
+}  // namespace trainctl

@@ -1,0 +1,44 @@
+// Writes and reads the file of a request to resize a run.
+#include "parallel/launch/supervisor/resize.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <system_error>
+
+#include "core/base/error.h"
+
+namespace trainctl {
+namespace {
+
+std::string path_of_request(const std::string& run_directory) { return run_directory + "/resize"; }
+
+}  // namespace
+
+void request_ranks(const std::string& run_directory, int ranks) {
+  const std::string path = path_of_request(run_directory), temporary = path + ".new";
+  std::ofstream file(temporary);
+  file << ranks << '\n';
+  file.close();
+  if (file.fail() || std::rename(temporary.c_str(), path.c_str()) != 0) {
+    const std::string why = std::generic_category().message(errno);
+    std::error_code ignored;
+    std::filesystem::remove(temporary, ignored);
+    throw Error(ErrorKind::resource, SourceLocation{path}, "cannot write: " + why,
+                "give the command as the user of the run");
+  }
+}
+
+std::optional<int> requested_ranks_of(const std::string& run_directory) {
+  std::ifstream file(path_of_request(run_directory));
+  int ranks = 0;
+  return file >> ranks ? std::optional(ranks) : std::nullopt;
+}
+
+void remove_request(const std::string& run_directory) {
+  std::error_code ignored;
+  std::filesystem::remove(path_of_request(run_directory), ignored);
+}
+
+}  // namespace trainctl

@@ -1,0 +1,155 @@
+// Tests runs that start again after a failure or with another number of ranks: they end with the weights that they
+// would have had undisturbed.
+#include <signal.h>
+
+#include <filesystem>
+
+#include "core/base/format.h"
+#include "test/catch.h"
+#include "test/support/command.h"
+#include "test/support/configs.h"
+
+namespace trainctl::test::restart_test {
+namespace {
+
+// Some seconds of training in reproducible mode.
+std::string write_config(const Folder& folder) {
+  return folder.write("lasting.yaml", R"(
+data: {dataset: synthetic, samples: 160, shape: [8, 8, 3], classes: 5, validation: {samples: 40}}
+log: {every: 1 steps}
+checkpoint: {every: 5 steps}
+strategy: {reproducible: {shards: 4}}
+model:
+  layers:
+    - conv2d: {filters: 8, kernel_size: 3, padding: same, activation: relu}
+    - flatten
+    - dense: {units: 32, activation: relu}
+    - dropout: 0.2
+    - dense: {units: 5, activation: softmax}
+)" + train_section("batch_size: 16, epochs: 60, optimizer: {name: adam, learning_rate: 1e-4}"));
+}
+
+// Runs the config to its end without a disturbance. Returns the hash of the weights.
+std::string undisturbed_weights(const Folder& folder, const std::string& config) {
+  const std::string directory = folder / "undisturbed";
+  const Finished run = trainctl(folder, {"run", config, "--ranks", "2", "--run-dir", directory, "--quiet"});
+  REQUIRE(run.code == 0);
+  return events(directory, "end").back().at("weights_sha256");
+}
+
+bool has_steps(const std::string& directory, std::size_t count) { return events(directory, "step").size() >= count; }
+
+bool has_checkpoint(const std::string& directory) { return !events(directory, "checkpoint").empty(); }
+
+TEST_CASE("a run whose rank is killed starts again from its checkpoint and ends with the same weights") {
+  const Folder folder;
+  const std::string config = write_config(folder), directory = folder / "killed";
+  Command run(folder, {"run", config, "--ranks", "2", "--run-dir", directory, "--progress", "none", "--max-restarts",
+                       "3", "--resume", "never"});
+  REQUIRE(comes_true([&] { return has_checkpoint(directory); }));
+  kill(run.ranks().at(1), SIGKILL);
+  CHECK(run.wait() == 0);
+  INFO(tail(run.errors()));
+  CHECK(contains(run.errors(), "killed by signal 9"));
+  CHECK(contains(run.errors(), "the run starts again on 2 ranks (restart 1); the newest checkpoint is "));
+  CHECK(run.left_no_process());
+  const auto restarts = events(directory, "restart");
+  REQUIRE(restarts.size() == 1);
+  CHECK(restarts[0].at("attempt") == 2);
+  CHECK(restarts[0].at("cause") == "rank_killed");
+  CHECK(restarts[0].at("rank") == 1);
+  CHECK(restarts[0].at("signal") == SIGKILL);
+  CHECK(restarts[0].at("step") >= 1);
+  CHECK(restarts[0].at("ranks") == 2);
+  CHECK(events(directory, "start").back().at("first_step") >= 5);
+  CHECK(events(directory, "end").back().at("weights_sha256") == undisturbed_weights(folder, config));
+}
+
+TEST_CASE("a run whose rank does not answer starts again, also before its first checkpoint") {
+  const Folder folder;
+  const std::string config = write_config(folder), directory = folder / "silent";
+  const int timeout = 2 * sanitizer_slowdown;
+  Command run(folder, {"run", config, "--ranks", "2", "--run-dir", directory, "--progress", "none", "--set",
+                       "cluster.restarts=1", "--set", format("cluster.timeout={} s", timeout), "--set",
+                       "checkpoint.every=100 epochs"});
+  REQUIRE(comes_true([&] { return has_steps(directory, 3); }));
+  kill(run.ranks().at(1), SIGSTOP);
+  CHECK(run.wait() == 0);
+  INFO(tail(run.errors()));
+  CHECK(contains(run.errors(), "rank 1 did not arrive within"));
+  CHECK(events(directory, "restart").at(0).at("cause") == "rank_silent");
+  CHECK(events(directory, "start").back().at("first_step") == 0);
+  CHECK(events(directory, "end").back().at("weights_sha256") == undisturbed_weights(folder, config));
+}
+
+TEST_CASE("a run ends if it has used its restarts") {
+  const Folder folder;
+  const std::string config = write_config(folder), directory = folder / "twice";
+  Command run(folder,
+              {"run", config, "--ranks", "2", "--run-dir", directory, "--progress", "none", "--max-restarts", "1"});
+  REQUIRE(comes_true([&] { return has_checkpoint(directory); }));
+  kill(run.ranks().at(0), SIGKILL);
+  REQUIRE(comes_true([&] { return events(directory, "restart").size() == 1 && run.ranks().size() == 2; }));
+  const std::size_t steps = events(directory, "step").size();
+  REQUIRE(comes_true([&] { return has_steps(directory, steps + 3); }));
+  kill(run.ranks().at(1), SIGKILL);
+  CHECK(run.wait() == 5);
+  CHECK(contains(run.errors(), "the run has started again 1 times, which is the most"));
+  CHECK(run.left_no_process());
+}
+
+TEST_CASE("a run that trains is resized, and ends with the same weights") {
+  const Folder folder;
+  const std::string config = write_config(folder), directory = folder / "resized";
+  Command run(folder, {"run", config, "--ranks", "2", "--run-dir", directory, "--progress", "none"});
+  std::size_t starts = 1;
+  for (const char* ranks : {"3", "1", "4"}) {
+    REQUIRE(comes_true([&] { return events(directory, "start").size() == starts && has_steps(directory, 5); }));
+    const std::size_t steps = events(directory, "step").size();
+    REQUIRE(comes_true([&] { return has_steps(directory, steps + 3); }));
+    const Finished resize = trainctl(folder, {"resize", directory, "--ranks", ranks});
+    INFO(resize.errors);
+    REQUIRE(resize.code == 0);
+    ++starts;
+  }
+  CHECK(run.wait() == 0);
+  INFO(tail(run.errors()));
+  const auto begun = events(directory, "start");
+  REQUIRE(begun.size() == 4);
+  for (std::size_t i = 0; i < 4; ++i) CHECK(begun[i].at("ranks") == std::vector<int>({2, 3, 1, 4})[i]);
+  CHECK(events(directory, "restart").at(0).at("cause") == "resized");
+  CHECK_FALSE(std::filesystem::exists(directory + "/resize"));
+  CHECK(events(directory, "end").back().at("weights_sha256") == undisturbed_weights(folder, config));
+}
+
+TEST_CASE("a request that cannot be met is refused, and the run goes on") {
+  const Folder folder;
+  const std::string config = write_config(folder), directory = folder / "refused";
+  Command run(folder, {"run", config, "--ranks", "2", "--run-dir", directory, "--progress", "none", "--set",
+                       "strategy={pipeline: 2}"});
+  REQUIRE(comes_true([&] { return has_steps(directory, 3); }));
+  REQUIRE(trainctl(folder, {"resize", directory, "--ranks", "3"}).code == 0);
+  CHECK(run.wait() == 0);
+  CHECK(contains(run.errors(), "the run goes on as before, since it cannot train on 3 ranks: a replica has 2 ranks"));
+  CHECK(events(directory, "start").size() == 1);
+}
+
+TEST_CASE("resize tells what cannot be resized") {
+  const Folder folder;
+  CHECK(trainctl(folder, {"resize", folder / "nowhere", "--ranks", "2"}).code == 2);
+  const std::string config = write_config(folder), directory = folder / "single";
+  Command run(folder, {"run", config, "--ranks", "1", "--run-dir", directory, "--set", "train.epochs=100000"});
+  REQUIRE(comes_true([&] { return has_steps(directory, 3); }));
+  const Finished refused = trainctl(folder, {"resize", directory, "--ranks", "2"});
+  CHECK(refused.code == 5);
+  CHECK(contains(refused.errors, "cannot be resized while it trains"));
+  CHECK_FALSE(std::filesystem::exists(directory + "/resize"));
+  run.send(SIGTERM);
+  CHECK(run.wait() == 75);
+  const Finished ended = trainctl(folder, {"resize", directory, "--ranks", "2"});
+  CHECK(ended.code == 2);
+  CHECK(contains(ended.errors, "no process trains in"));
+}
+
+}  // namespace
+}  // namespace trainctl::test::restart_test
