@@ -9,6 +9,7 @@ namespace {
 
 StepPhase step_phase_of(Phase phase) {
   switch (phase) {
+    case Phase::count:
     case Phase::forward:
       return StepPhase::forward;
     case Phase::backward:
@@ -168,11 +169,13 @@ std::vector<CopyRange> Engine::results_of(int program, const StepBuffers& buffer
   return copies;
 }
 
-// Adds the copies of a micro-batch's range of the batch to its slot; they run before the forward pass.
+// Adds the copies of a micro-batch's range of the batch to its slot; they run before its positions are counted, and
+// before the forward pass.
 void Engine::bind_batch(int program, const ScheduleItem& item, Bound& bound) {
   const PlacedProgram& placed = programs_[static_cast<std::size_t>(program)];
   const Program& described = placed.program;
-  if (placed.segment(item.segment).phase != Phase::forward || item.micro_batch < 0) return;
+  const Phase phase = placed.segment(item.segment).phase;
+  if ((phase != Phase::forward && phase != Phase::count) || item.micro_batch < 0) return;
   const BatchTensors& batch = described.batch_of(item);
   for (std::size_t number = 1; number < source_count(batch); ++number) {
     const TensorId id = part_at(batch, number);

@@ -3,12 +3,55 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <iterator>
 #include <numbers>
+#include <optional>
+#include <utility>
 
 #include "core/base/error.h"
 
 namespace trainctl {
+namespace {
+
+// The indices of the sums by which an output that counts itself divides its losses and its metrics; else empty.
+struct OwnSums {
+  std::optional<std::size_t> count, weight;
+};
+
+// Returns the sums of each output. `next`: the index of the first one; becomes that after the last one.
+std::vector<OwnSums> own_sums(const std::vector<ResolvedOutput>& outputs, std::size_t& next) {
+  std::vector<OwnSums> all;
+  for (const ResolvedOutput& output : outputs) {
+    all.emplace_back();
+    if (!output.counts_itself) continue;
+    all.back().count = next++;
+    all.back().weight = next++;
+  }
+  return all;
+}
+
+// Returns the function that computes the weighted sum of all losses.
+std::function<double(std::span<const double>, double)> total_loss(const std::vector<ResolvedOutput>& outputs,
+                                                                  std::vector<OwnSums> own) {
+  std::vector<double> scales;  // for each output: factor of its sum of losses, computed from its weight and rows
+  for (const ResolvedOutput& output : outputs) {
+    scales.push_back(output.weight / static_cast<double>(output.rows_counted));
+  }
+  return [scales, own = std::move(own)](std::span<const double> sums, double count) {
+    double loss = 0, of_others = 0;
+    for (std::size_t i = 0; i < scales.size(); ++i) {
+      if (!own[i].count) {
+        loss += scales[i] * sums[i];
+      } else if (const double positions = sums[*own[i].count]; positions != 0) {
+        of_others += scales[i] * sums[i] / positions;
+      }
+    }
+    return loss / count + of_others;
+  };
+}
+
+}  // namespace
 
 std::vector<MetricResult> metric_results(const std::vector<ResolvedOutput>& all_outputs) {
   std::vector<ResolvedOutput> outputs;
@@ -16,18 +59,14 @@ std::vector<MetricResult> metric_results(const std::vector<ResolvedOutput>& all_
   const bool has_parts =
       outputs.size() > 1 || outputs[0].is_added;  // parts of the loss, which are results of their own
   std::vector<MetricResult> results;
-  std::vector<double> scales;  // for each output: factor of its sum of losses, computed from its weight and rows
-  for (const ResolvedOutput& output : outputs)
-    scales.push_back(output.weight / static_cast<double>(output.rows_counted));
-  results.push_back({"loss", 0, outputs.size(), [scales](std::span<const double> sums, double count) {
-                       double loss = 0;
-                       for (std::size_t i = 0; i < scales.size(); ++i) loss += scales[i] * sums[i];
-                       return loss / count;
-                     }});
+  std::size_t first = outputs.size();  // index of the next sum after the losses
+  const std::vector<OwnSums> own = own_sums(outputs, first);
+  results.push_back({"loss", 0, first, total_loss(outputs, own)});
   for (std::size_t i = 0; i < outputs.size() && has_parts; ++i) {
     const auto rows = static_cast<double>(outputs[i].rows_counted);
     const auto mean = [rows](std::span<const double> sums, double count) { return sums[0] / (count * rows); };
     results.push_back({outputs[i].name.empty() ? "output_loss" : outputs[i].prefixed("loss"), i, 1, mean, 0, true});
+    results.back().own_count = own[i].count;
   }
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     if (!outputs[i].perplexity) continue;
@@ -36,8 +75,8 @@ std::vector<MetricResult> metric_results(const std::vector<ResolvedOutput>& all_
       return std::exp(sums[0] / (count * rows));
     };
     results.push_back({outputs[i].prefixed("perplexity"), i, 1, power, 0, true});
+    results.back().own_count = own[i].count;
   }
-  std::size_t first = outputs.size();
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const ResolvedOutput& output = outputs[i];
     const auto rows = static_cast<double>(output.rows_each);
@@ -53,12 +92,13 @@ std::vector<MetricResult> metric_results(const std::vector<ResolvedOutput>& all_
                          false,
                          true,
                          {},
+                         own[i].weight,
                          std::string(wants_of(metric.rule))});
       first += sums;
     }
     if (!output.token_bytes) continue;
     const auto bits = [](std::span<const double> own, double) { return own[0] / std::numbers::ln2 / own[1]; };
-    results.push_back({output.prefixed("bits_per_byte"), first++, 1, bits, 0, false, false, i, "tokens of text"});
+    results.push_back({output.prefixed("bits_per_byte"), first++, 1, bits, 0, false, false, i, {}, "tokens of text"});
   }
   return results;
 }

@@ -14,8 +14,10 @@
 namespace trainctl {
 namespace {
 
-// The first output with a loss; the outputs with losses leave out the same positions. Null if no output has a loss.
+// The first output with a loss, if all outputs with losses leave out the same positions. Null if no output has a loss,
+// or if outputs count themselves: an added loss then leaves out no positions.
 const ResolvedOutput* first_with_loss(const Network& network) {
+  if (std::ranges::any_of(network.outputs, &ResolvedOutput::counts_itself)) return nullptr;
   const auto found = std::ranges::find_if(network.outputs, &ResolvedOutput::has_loss);
   return found == network.outputs.end() ? nullptr : &*found;
 }

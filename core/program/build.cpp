@@ -87,6 +87,14 @@ std::vector<TensorId> matched(const Program& rest, Program& program) {
   return in_program;
 }
 
+// The item that adds the counts of all ranks, which follows the counts of all micro-batches.
+std::vector<ScheduleItem>::const_iterator end_of_counts(const Program& program) {
+  return std::ranges::find_if(program.schedule, [&](const ScheduleItem& item) {
+    const Segment& segment = program.segment(item.segment);
+    return segment.phase == Phase::count && segment.variant == Variant::last;
+  });
+}
+
 // Appends the passes of the last micro-batch of the training program `rest` to the passes of `program`. Both programs
 // belong to one network and have neither been distributed nor finished. They share parameters, gradients, statistics,
 // sums and scalars, which are matched by name.
@@ -104,7 +112,8 @@ Program with_rest(Program program, const Program& rest) {
       std::for_each(op.inputs.begin(), op.inputs.end(), translate);
       std::for_each(op.outputs.begin(), op.outputs.end(), translate);
     }
-    program.schedule.push_back({static_cast<int>(program.segments.size()), program.micro_batches, item.slot});
+    const ScheduleItem of_rest{static_cast<int>(program.segments.size()), program.micro_batches, item.slot};
+    program.schedule.insert(segment.phase == Phase::count ? end_of_counts(program) : program.schedule.end(), of_rest);
     program.segments.push_back(std::move(segment));
   }
   program.schedule.push_back(update);
@@ -129,7 +138,7 @@ Network cut_network(const ProgramSpec& spec, std::int64_t micro_batch, bool trai
     network.graph = parallelism.cut(std::move(network.graph));
     gather_outputs(network.graph, network.outputs, parallelism.rank, spec.predicts());
   }
-  network.graph = fuse(std::move(network.graph), training);
+  network.graph = fuse(std::move(network.graph), training, parallelism.joins_ops);
   return network;
 }
 

@@ -20,7 +20,7 @@
 namespace trainctl {
 
 ProgramBuilder::ProgramBuilder(const ProgramSpec& spec, Network network, const MeshRank& rank)
-    : spec_(spec), stage_(rank.along(MeshAxis::pipeline)), graph_(std::move(network.graph)) {
+    : spec_(spec), rank_(rank), stage_(rank.along(MeshAxis::pipeline)), graph_(std::move(network.graph)) {
   program_.layers = std::move(network.layers);
   program_.blocks = std::move(network.blocks);
   program_.micro_batch_samples = graph_.batch;
@@ -29,7 +29,9 @@ ProgramBuilder::ProgramBuilder(const ProgramSpec& spec, Network network, const M
   teachers_ = std::move(network.teachers);
   program_.batch.inputs = graph_.inputs;
   program_.batch.samples = graph_.samples;
-  for (const ResolvedOutput& output : network.outputs) masks_ = masks_ || output.masks();
+  for (const ResolvedOutput& output : network.outputs) {
+    masks_ = masks_ || (output.masks() && !output.counts_itself);
+  }
   if (!spec.predicts()) {
     program_.results = results_of(spec.players, network.outputs);
     add_tensors();
@@ -72,6 +74,7 @@ void ProgramBuilder::add_counts() {
 
 void ProgramBuilder::add_heads(std::vector<ResolvedOutput> outputs, const MeshRank& rank) {
   StepTensors& step = program_.step;
+  std::vector<TensorId> counts;  // of the outputs that count themselves: number of positions and sum of weights
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const TensorId logits = graph_.outputs[i];
     const auto of_output = [i](const std::vector<TensorId>& list) { return i < list.size() ? list[i] : no_tensor; };
@@ -93,11 +96,44 @@ void ProgramBuilder::add_heads(std::vector<ResolvedOutput> outputs, const MeshRa
     if (!head.output.is_added) step.predictions.push_back(head.predictions);
     if (spec_.predicts()) continue;
     if (has_loss) step.losses.push_back(head.loss);
+    if (head.count != no_tensor) counts.insert(counts.end(), {head.count, head.weight});
     if (head.output.is_added) continue;
     program_.target_encodings.push_back(head.output.target_encoding);
     program_.batch.targets.push_back(head.targets);
     step.metrics.insert(step.metrics.end(), head.metrics.begin(), head.metrics.end());
   }
+  step.metrics.insert(step.metrics.begin(), counts.begin(), counts.end());
+}
+
+// The ops that count the positions of outputs that count themselves; none if there are no such outputs. A rank without
+// samples counts nothing.
+PositionCountOps ProgramBuilder::position_counts(bool has_samples) {
+  std::vector<CountedOutput> outputs;
+  std::vector<Op> makers = graph_.ops;
+  for (const OutputHead& head : heads_) {
+    if (!head.output.counts_itself) continue;
+    outputs.push_back({head.output.name, head.counted, head.factor, head.output.loss.location});
+    makers.insert(makers.end(), head.weight_ops.begin(), head.weight_ops.end());
+  }
+  if (outputs.empty()) return {};
+  const StepCount of_step{counted(), first_loss().logits != no_tensor, program_.step.loss_scale};
+  return count_positions(graph_, outputs, of_step, makers, rank_, has_samples);
+}
+
+// Adds the segments that count, and schedules them for `micro_batches` micro-batches.
+void ProgramBuilder::begin_with_counts(PositionCountOps ops, int micro_batches) {
+  if (ops.last.empty()) return;
+  const auto add = [this](Variant variant, std::vector<Op> of_segment) {
+    program_.segments.push_back({Phase::count, variant, std::move(of_segment)});
+    return static_cast<int>(program_.segments.size()) - 1;
+  };
+  if (!ops.zero.empty()) program_.schedule.push_back({add(Variant::empty, std::move(ops.zero)), -1, 0});
+  if (!ops.first.empty()) {
+    const int first = add(Variant::first, std::move(ops.first));
+    const int later = micro_batches > 1 ? add(Variant::accumulate, std::move(ops.later)) : first;
+    for (int i = 0; i < micro_batches; ++i) program_.schedule.push_back({i == 0 ? first : later, i, 0});
+  }
+  program_.schedule.push_back({add(Variant::last, std::move(ops.last)), -1, 0});
 }
 
 // Adds the scalars that the host writes before a training step or reads after it.
@@ -269,6 +305,7 @@ void ProgramBuilder::penalize(Backward& backward) {
 
 Program ProgramBuilder::training(std::int64_t samples, int micro_batches, int empty, bool keeps_gradients) {
   const auto& optimizer = spec_.optimizer.as<OptimizerOptions>();
+  begin_with_counts(position_counts(samples > 0), samples > 0 ? micro_batches : 0);
   // Both variants of the backward pass use the same tensor numbers, since differentiation depends only on the graph.
   Graph again = graph_;
   Backward first = fuse(differentiate(graph_, loss_gradients(), false));
@@ -296,9 +333,10 @@ Program ProgramBuilder::training(std::int64_t samples, int micro_batches, int em
     return ops;
   };
   const int with_samples = samples == 0 ? 0 : micro_batches, all = with_samples + empty;
+  const auto forward_pass = static_cast<int>(program_.segments.size());
   if (all == 0) {
     program_.segments.push_back({Phase::backward, {}, {}});
-    program_.schedule.push_back({0, 0, 0});
+    program_.schedule.push_back({forward_pass, 0, 0});
   } else {
     program_.segments.push_back({Phase::forward, {}, without_fused_losses(graph_.ops)});
     program_.segments.push_back({Phase::backward, Variant::first, backward(false, first)});
@@ -308,8 +346,8 @@ Program ProgramBuilder::training(std::int64_t samples, int micro_batches, int em
     for (int i = 0; i < all; ++i) {
       const bool is_empty = i >= with_samples;
       if (is_empty) program_.schedule.push_back({zeros, -1, 0});
-      program_.schedule.push_back({0, is_empty ? -1 : i, 0});
-      program_.schedule.push_back({i == 0 ? 1 : 2, is_empty ? -1 : i, 0});
+      program_.schedule.push_back({forward_pass, is_empty ? -1 : i, 0});
+      program_.schedule.push_back({forward_pass + (i == 0 ? 1 : 2), is_empty ? -1 : i, 0});
     }
   }
   if (samples == 0) leave_batch();

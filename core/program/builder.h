@@ -6,6 +6,7 @@
 #include "core/program/finish.h"
 #include "core/program/network.h"
 #include "core/program/output_head.h"
+#include "core/program/position_counts.h"
 #include "core/program/program.h"
 
 namespace trainctl {
@@ -34,6 +35,8 @@ class ProgramBuilder {
   void add_counts();
   void add_heads(std::vector<ResolvedOutput> outputs, const MeshRank& rank);
   void add_host_values();
+  PositionCountOps position_counts(bool has_samples);
+  void begin_with_counts(PositionCountOps ops, int micro_batches);
   const OutputHead& first_loss() const;
   TensorId counted() const;
   Op accumulate_statistics(bool accumulate) const;
@@ -59,6 +62,7 @@ class ProgramBuilder {
   }
 
   const ProgramSpec& spec_;
+  const MeshRank rank_;
   const int stage_;  // stage of the pipeline
   Graph graph_;
   Program program_;
@@ -66,7 +70,7 @@ class ProgramBuilder {
   std::vector<TeacherParameter> teachers_;
   std::vector<TensorId> statistic_sums_;  // for each of graph_.statistics; no_tensor if the layer is frozen
   TensorId weight_ = no_tensor;           // the sum of the weights
-  bool masks_ = false;                    // whether losses and metrics leave out positions
+  bool masks_ = false;  // whether losses and metrics leave out positions, the same ones for all outputs
   // In training, the divisor of this micro-batch's loss (a sum of weights or a number of samples or positions), and its
   // number of samples; the same tensor if both are the number of samples. no_tensor: not needed.
   TensorId own_count_ = no_tensor, own_samples_ = no_tensor;

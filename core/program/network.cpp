@@ -69,23 +69,27 @@ void match_output(const ProgramSpec& spec, const ProgramSpec::Output& output, co
   resolved.rows_counted = spec.divides_by_weight() ? resolved.rows_each : shape.rows() / shape[0];
 }
 
-// Reports outputs whose losses leave out different positions: the gradients of all outputs are divided by one count.
-void check_masks(const std::vector<ResolvedOutput>& outputs, const Graph& graph, Reader& reader) {
+// Lets the outputs that leave out positions count their own positions, if the losses of the outputs leave out different
+// positions. Otherwise one count divides all losses.
+void count_apart(const ProgramSpec& spec, Network& network, Reader& reader) {
+  std::vector<ResolvedOutput>& outputs = network.outputs;
   const auto has_loss = [](const ResolvedOutput& output) { return output.has_loss(); };
   const auto first = static_cast<std::size_t>(std::ranges::find_if(outputs, has_loss) - outputs.begin());
-  const auto mask_of = [&](std::size_t i) { return outputs[i].is_masked ? graph.masks[i] : no_tensor; };
-  for (std::size_t i = first + 1; i < outputs.size(); ++i) {
-    const bool same_mask = mask_of(i) == mask_of(first);
-    if (!has_loss(outputs[i]) || (same_mask && !outputs[i].loss.ignore_index && !outputs[first].loss.ignore_index)) {
-      continue;
-    }
-    reader.error(
-        outputs[i].loss.location,
-        format("the outputs '{}' and '{}' leave out different positions of a sample (by padding masks or "
-               "ignore_index), but the losses of all outputs are divided by the same number of positions: give "
-               "all outputs the mask of the same layer, and use no ignore_index",
-               outputs[first].name, outputs[i].name));
-  }
+  const auto mask_of = [&](std::size_t i) { return outputs[i].is_masked ? network.graph.masks[i] : no_tensor; };
+  const auto differs = [&](std::size_t i) {
+    return has_loss(outputs[i]) && (mask_of(i) != mask_of(first) || outputs[i].loss.ignore_index.has_value() ||
+                                    outputs[first].loss.ignore_index.has_value());
+  };
+  std::size_t other = first + 1;
+  while (other < outputs.size() && !differs(other)) ++other;
+  if (other >= outputs.size()) return;
+  for (ResolvedOutput& output : outputs) output.counts_itself = output.has_loss() && output.masks();
+  if (spec.players.empty()) return;
+  reader.error(outputs[other].loss.location,
+               format("the outputs '{}' and '{}' leave out different positions of a sample (by padding masks or "
+                      "ignore_index), but players divide the losses of all outputs by the same number of positions: "
+                      "give all outputs the mask of the same layer, and use no ignore_index",
+                      outputs[first].name, outputs[other].name));
 }
 
 // Returns a warning if an output has more values than its targets have classes, else "". Classes of positions, such
@@ -146,7 +150,7 @@ Network build_network(const ProgramSpec& spec, std::int64_t micro_batch, bool tr
     ResolvedOutput& output = network.outputs[i];
     output.is_masked = network.graph.masks[i] != no_tensor && output.has_loss() && !is_over_sequences(output.loss.rule);
   }
-  check_masks(network.outputs, network.graph, reader);
+  count_apart(spec, network, reader);
   bool known = true;
   for (std::size_t i = 0; i < spec.outputs.size(); ++i) {
     const Shape& shape = network.graph.tensor(network.graph.outputs[i]).type.shape;

@@ -14,6 +14,7 @@
 #include "core/graph/ops/metrics/metrics.h"
 #include "core/graph/ops/metrics/token_bytes.h"
 #include "core/graph/ops/reshaping/shaping.h"
+#include "core/graph/ops/training/count.h"
 #include "core/graph/ops/training/update.h"
 #include "core/metrics/targets.h"
 #include "core/program/added_loss.h"
@@ -64,6 +65,10 @@ void add_sums(OutputHead& head, Graph& graph) {
     head.metrics.push_back(add(graph, name, sum_type, Role::reduced));
   }
   if (output.token_bytes) head.metrics.push_back(add(graph, output.prefixed("bytes"), {}, Role::reduced));
+  if (!output.counts_itself) return;
+  head.count = add(graph, output.prefixed("count"), {}, Role::reduced);
+  head.weight = add(graph, output.prefixed("weight"), {}, Role::reduced);
+  if (graph.training) head.factor = add(graph, output.prefixed("factor"), {}, Role::scalar);
 }
 
 std::shared_ptr<const OpDef> gather_columns(const MeshRank& rank, std::int64_t columns) {
@@ -116,6 +121,21 @@ void add_weights(OutputHead& head, TensorId mask, Graph& graph) {
                       output.loss.location}};
 }
 
+// The op y = factor * x, where the factor is a scalar.
+std::shared_ptr<const OpDef> multiplication(DType dtype) {
+  ScalarGraph product;
+  const int results[] = {product.apply(ScalarFunction::multiply, product.of_input(0), product.of_input(1))};
+  return std::make_shared<Elementwise>(product.program(results), std::vector{dtype});
+}
+
+// Adds the weights of the positions times the factor of the gradient, for a loss that is fused.
+TensorId add_scaled_weights(OutputHead& head, Graph& graph) {
+  const std::string name = head.output.prefixed("position_weights");
+  const TensorId scaled = add(graph, name + "/scaled", graph.tensor(head.weights).type, Role::activation);
+  head.weight_ops.push_back({multiplication(DType::float32), {head.weights, head.factor}, {scaled}, name, {}});
+  return scaled;
+}
+
 // Sets the values of a loss that is an expression.
 void set_values(OutputHead& head, TensorId values, Graph& graph) {
   head.values = values;
@@ -144,9 +164,13 @@ void add_gradients(OutputHead& head, Graph& graph) {
   const Tensor& of = graph.tensor(head.values != no_tensor ? head.values : head.logits);
   const TensorType type = of.type;
   head.loss_gradient = add(graph, of.name + "/gradient", type, Role::activation);
-  if (graph.compute != DType::float16) return;
+  if (graph.compute != DType::float16 && head.factor == no_tensor) return;
   head.unscaled_gradient = head.loss_gradient;
-  head.loss_gradient = add(graph, head.output.prefixed("loss") + "/gradient/scaled", type, Role::activation);
+  const std::string name = head.output.prefixed("loss");
+  head.loss_gradient = add(graph, name + "/gradient/scaled", type, Role::activation);
+  if (head.factor == no_tensor) return;
+  head.gradient_ops = {
+      {multiplication(type.dtype), {head.unscaled_gradient, head.factor}, {head.loss_gradient}, name, {}}};
 }
 
 // Adds the head of an added loss. If it is one over the whole batch, its values are those of all ranks, of which this
@@ -180,6 +204,17 @@ Op gradient_of_values(const OutputHead& head, TensorId weights, TensorId gradien
 // Whether a metric can be computed from class sums, for an output with classes that are split among ranks.
 bool takes_class_sums(const ResolvedMetric& metric, const ResolvedOutput& output) {
   return std::holds_alternative<Accuracy>(metric.rule) && output.target_encoding == TargetEncoding::class_number;
+}
+
+// Appends the ops for the sums that divide those of an output that counts itself.
+void append_counts(const OutputHead& head, const SharedSums& shared, bool counts, bool accumulate,
+                   std::vector<Op>& ops) {
+  const auto append = [&](TensorId counted, TensorId sum, const char* name) {
+    ops.push_back({std::make_shared<Count>(accumulate), {counted}, {sum}, head.output.prefixed(name), {}});
+  };
+  append(head.counted, head.count, "count");
+  append(head.weights, head.weight, "weight");
+  if (counts) ops.push_back({std::make_shared<Count>(accumulate), {shared.weights}, {shared.weight}, "weight", {}});
 }
 
 }  // namespace
@@ -228,11 +263,13 @@ OutputHead loss_head(ResolvedOutput resolved, const OutputTensors& of, bool by_w
   }
   if (is_over_sequences(output.loss.rule)) head.steps = of.mask;
   add_weights(head, of.mask, graph);
+  if (output.counts_itself && by_weight) head.counted = head.weights;
   add_sums(head, graph);
   if (ranks == 1 && fuses_loss(graph, logits, output)) {
     head.is_fused = true;
     head.classes = ColumnRange{0, type.shape.back()};
-    const TensorId weights = head.weights != no_tensor ? head.weights : graph.weights;
+    TensorId weights = head.weights != no_tensor ? head.weights : graph.weights;
+    if (head.factor != no_tensor) weights = add_scaled_weights(head, graph);
     head.class_sums = head.all_class_sums = fuse_loss(graph, logits, output, head.targets, weights);
     return head;
   }
@@ -300,7 +337,8 @@ std::vector<Op> sum_ops(const OutputHead& head, const SharedSums& shared, bool c
                    output.prefixed("bytes"),
                    output.loss.location});
   }
-  const bool scales = shared.loss_scale != no_tensor;
+  if (output.counts_itself) append_counts(head, shared, std::exchange(counts, false), accumulate, ops);
+  const bool scales = head.unscaled_gradient != no_tensor;
   std::vector<TensorId> results{head.loss};
   if (counts) results.push_back(shared.weight);
   const bool is_expression = head.values != no_tensor;
@@ -319,7 +357,9 @@ std::vector<Op> sum_ops(const OutputHead& head, const SharedSums& shared, bool c
   if (loss->masked) inputs.push_back(head.steps);
   ops.push_back(
       {std::move(loss), std::move(inputs), std::move(results), output.prefixed("loss"), output.loss.location});
-  if (scales) {
+  if (!head.gradient_ops.empty()) {
+    ops.insert(ops.end(), head.gradient_ops.begin(), head.gradient_ops.end());
+  } else if (scales) {
     ops.push_back({std::make_shared<Scale>(),
                    {head.unscaled_gradient, shared.loss_scale},
                    {head.loss_gradient},
@@ -332,6 +372,7 @@ std::vector<Op> sum_ops(const OutputHead& head, const SharedSums& shared, bool c
 std::vector<Op> zero_sums(const OutputHead& head, const SharedSums& shared, bool counts, const Graph& graph) {
   std::vector<TensorId> sums{head.loss};
   sums.insert(sums.end(), head.metrics.begin(), head.metrics.end());
+  if (head.output.counts_itself) sums.insert(sums.end(), {head.count, head.weight});
   if (counts) sums.push_back(shared.weight);
   std::vector<Op> ops;
   for (TensorId sum : sums) {

@@ -33,20 +33,25 @@ struct OutputHead {
   TensorId targets = no_tensor;       // role input
   TensorId steps = no_tensor;         // the padding mask, which the ops of a loss over sequences read
   // If losses and metrics leave out positions: the weights of all positions, and 1 for each position that counts, else
-  // 0; both float32 [N, P...].
+  // 0; both float32 [N, P...]. If the output counts itself and losses are divided by weights, both are the weights.
   TensorId weights = no_tensor;
   TensorId counted = no_tensor;
+  // If the output counts itself: the sums of `counted` and of the weights, role reduced; in training also the factor of
+  // the loss's gradient (position_counts.h).
+  TensorId count = no_tensor, weight = no_tensor, factor = no_tensor;
   TensorId loss = no_tensor;      // float32 scalar, role reduced: the sum of the losses
   std::vector<TensorId> metrics;  // role reduced, in the order of the config; then the bytes of tokens, if they count
   // Gradient with respect to the logits or, if the loss is an expression, to `values`; in training, unless the loss is
   // fused.
   TensorId loss_gradient = no_tensor;
-  // In float16: the loss's gradient before it is multiplied by the loss scale, which results in loss_gradient.
+  // The loss's gradient before it is multiplied by `factor` or, in float16, by the loss scale, which results in
+  // loss_gradient.
   TensorId unscaled_gradient = no_tensor;
   TensorId predictions = no_tensor;  // float32, softmax or sigmoid included; no_tensor if unused
   std::vector<Op> prediction_ops;    // compute whole_logits and predictions from the logits
   std::vector<Op> row_ops;           // compute all_class_sums from the logits, value_rows, and metric_rows
   std::vector<Op> weight_ops;        // compute `weights` and `counted`
+  std::vector<Op> gradient_ops;      // multiply the loss's gradient by `factor`, if there is one
 };
 
 // The scalars and the weights that all output heads share.

@@ -209,8 +209,9 @@ class AxisWalk {
   // the sums of its own outputs, and holds zeros for the outputs of other stages.
   bool is_summand(const Op& op, TensorId id) const {
     const auto* collective = op.get_if<Collective>();
+    const Role role = tensor(id).role;
     return axis_ == MeshAxis::pipeline && collective != nullptr && collective->axis == axis_ &&
-           tensor(id).role == Role::reduced && declared(id, replicated) == partial;
+           (role == Role::reduced || role == Role::scalar) && declared(id, replicated) == partial;
   }
 
   // The current placement of a tensor; empty if it is unwritten or its members differ.

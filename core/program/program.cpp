@@ -9,6 +9,11 @@ namespace trainctl {
 
 std::string_view name_of(Phase phase, Variant variant) {
   switch (phase) {
+    case Phase::count:
+      return variant == Variant::first        ? "count"
+             : variant == Variant::accumulate ? "count_accumulate"
+             : variant == Variant::empty      ? "count_empty"
+                                              : "count_last";
     case Phase::forward:
       return variant == Variant::empty ? "forward_empty" : "forward";
     case Phase::backward:

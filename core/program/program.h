@@ -17,14 +17,16 @@
 
 namespace trainctl {
 
-// The phase of a step that a segment belongs to. `exchange` moves tensors of a micro-batch between stages of the
-// pipeline, or adds the values of replicas and compute streams; `copies` makes compute copies of parameters.
-enum class Phase { forward, backward, exchange, update, copies };
+// The phase of a step that a segment belongs to. `count` counts the positions of outputs in all micro-batches before
+// the first forward pass. `exchange` moves tensors of a micro-batch between stages of the pipeline, or adds the values
+// of replicas and compute streams; `copies` makes compute copies of parameters.
+enum class Phase { count, forward, backward, exchange, update, copies };
 
 // The micro-batches that a backward segment is for: `first` overwrites the gradients, and `accumulate` adds to them.
 // `last` replaces either variant at the last micro-batch if that micro-batch needs other ops (reducing each gradient as
-// soon as it is complete). The forward segment `empty` zeroes the inputs of a micro-batch without samples. Segments of
-// other phases only have the variant `first`.
+// soon as it is complete). The forward segment `empty` zeroes the inputs of a micro-batch without samples. Segments
+// that count have the variants `first` and `accumulate` alike; `empty` sets counts to zero, and `last` adds those of
+// all ranks. Segments of other phases only have the variant `first`.
 enum class Variant { first, accumulate, last, empty };
 
 // A list of ops that run in order.
@@ -74,8 +76,8 @@ struct StepTensors {
   TensorId samples = no_tensor;  // float32, reduced: number of samples, the divisor of the sums of statistics; may be
                                  // `count`
   std::vector<TensorId> losses;  // float32, reduced, read by the host: for each output, the sum of weighted losses
-  // Float32, reduced, read by the host: sums of metrics by output, in the order of the config, then the sum of the
-  // weights, which is their divisor.
+  // Float32, reduced, read by the host: the counts of outputs that count themselves, the sums of metrics by output, in
+  // the order of the config, then the sum of the weights, which is their divisor.
   std::vector<TensorId> metrics;
   std::vector<TensorId> predictions;  // for each output: float32 predictions, for eval and predict; no_tensor if unused
   TensorId gradients = no_tensor;     // the whole region; `gradients` and `states` exist only in training programs

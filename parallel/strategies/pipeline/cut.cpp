@@ -7,6 +7,7 @@
 
 #include "core/base/format.h"
 #include "core/graph/ops/collectives.h"
+#include "core/graph/ops/masks.h"
 
 namespace trainctl {
 namespace {
@@ -64,10 +65,15 @@ class StageCut {
   }
 
  private:
+  // Whether the op computes the padding mask of an input of the network, which every stage can do by itself.
+  bool is_mask_of_input(const Op& op) const {
+    return op.get_if<PositionMask>() != nullptr && graph_.tensor(op.inputs[0]).role == Role::input;
+  }
+
   // The stage of an op. An op of an added loss, which is no layer, is in the last stage that computes one of its
   // inputs.
   int stage_of(const Op& op, const Stages& stages) const {
-    if (prepares_input(graph_, op)) return no_stage;
+    if (prepares_input(graph_, op) || is_mask_of_input(op)) return no_stage;
     if (const auto found = stages.find(op.name); found != stages.end()) return found->second;
     int stage = no_stage;
     for (TensorId id : op.inputs) stage = std::max(stage, maker_[index(id)]);

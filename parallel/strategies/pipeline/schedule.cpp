@@ -36,6 +36,9 @@ class StageSchedule {
     const bool training = program_.find(Phase::backward) >= 0;
     const std::vector<Passes> passes = passes_of(before);
     const auto count = static_cast<int>(passes.size());
+    std::ranges::copy_if(before, std::back_inserter(program_.schedule), [&](const ScheduleItem& item) {
+      return program_.segment(item.segment).phase == Phase::count;
+    });
     std::vector<StageMessage> messages;
     for (const Exchange& exchange : exchanges_) messages.push_back(exchange.message);
     const auto events = pipeline_events(schedule, stages_, own_, count, training, messages);
@@ -147,7 +150,7 @@ class StageSchedule {
   void set_placement(TensorId id) { program_.tensors[index(id)].placements = placed(split_along(0), {MeshAxis::data}); }
 
   // Adds an exchange to the schedule. A receive is moved before the preceding passes of other slots, but not before
-  // another exchange.
+  // another exchange or a count.
   void begin(Exchange& exchange, int micro_batch, int slot) {
     await(exchange);
     auto at = program_.schedule.end();
@@ -155,7 +158,8 @@ class StageSchedule {
       await_all_of(slot, true);
       at = program_.schedule.end();
       const auto may_overtake = [&](const ScheduleItem& item) {
-        return program_.segment(item.segment).phase != Phase::exchange && item.slot != slot;
+        const Phase phase = program_.segment(item.segment).phase;
+        return phase != Phase::exchange && phase != Phase::count && item.slot != slot;
       };
       while (at != program_.schedule.begin() && may_overtake(*std::prev(at))) --at;
     }

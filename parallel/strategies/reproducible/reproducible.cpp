@@ -7,7 +7,9 @@
 #include <span>
 #include <utility>
 
+#include "core/base/error.h"
 #include "core/base/format.h"
+#include "core/program/placements.h"
 #include "parallel/strategies/buckets.h"
 #include "parallel/strategies/reproducible/exchange.h"
 #include "parallel/strategies/reproducible/interleaved.h"
@@ -220,6 +222,16 @@ class TreeReduction {
   SlotTensors slots_{program_};
 };
 
+// Outputs that count themselves add the counts of micro-batches, which are the logical shards of one distribution.
+void refuse_counts(const Program& program) {
+  const int count = program.find(Phase::count);
+  if (count < 0) return;
+  throw Error(ErrorKind::config, location_of(program, program.segment(count).ops.front()),
+              "the losses of several outputs leave out different positions, whose number strategy.reproducible cannot "
+              "count before the forward passes of logical shards",
+              "leave out `reproducible`, or give all outputs the mask of the same layer");
+}
+
 }  // namespace
 
 Program add_in_tree(Program program, const MeshRank& rank, const Strategy& strategy) {
@@ -229,6 +241,7 @@ Program add_in_tree(Program program, const MeshRank& rank, const Strategy& strat
   ParameterLayout& flat = program.flat;
   if (!flat.shares(Quantity::states)) flat.alignment = flat_alignment * rank.size(MeshAxis::data);
   if (!program.shards.any()) return program;
+  refuse_counts(program);
   if (flat.shares(Quantity::gradients)) return add_interleaved(std::move(program), rank, strategy);
   return TreeReduction(std::move(program), rank, strategy.compute_streams).run();
 }

@@ -109,6 +109,42 @@ TEST_CASE("a program with a fused loss has the results and the gradients of one 
   }
 }
 
+TEST_CASE("a fused loss is divided by its own count if another output leaves out other positions") {
+  const std::string network =
+      "outputs: [words, kind]\n"
+      "layers: [{embedding: {name: t, input_dim: 8200, output_dim: 8}}, {dense: {name: words, units: 8200}}, "
+      "{global_average_pooling1d: {from: t}}, {dense: {name: kind, units: 3}}]";
+  Samples data(true);
+  std::vector<std::int32_t> kinds;
+  for (std::int64_t i = 0; i < samples; ++i) kinds.push_back(static_cast<std::int32_t>(i % 3));
+  Batch batch = data.batch(0, samples);
+  batch.targets.push_back({kinds.data(), DType::int32, samples});
+  const auto two = [&](const std::string& metrics) {
+    TestJob job = job_of(network, ", from_logits: true, ignore_index: -100", metrics);
+    const TestJob plain = job_of(untied, ", from_logits: true", "accuracy");
+    job.spec.outputs.push_back(plain.spec.outputs[0]);
+    job.spec.outputs[0].name = "words";
+    job.spec.outputs[1].name = "kind";
+    job.spec.outputs[1].target = {};
+    job.spec.outputs[1].target.classes = 3;
+    return job;
+  };
+  for (const int micro_batches : {1, 2}) {
+    const TestJob fused = two("accuracy"), whole = two("accuracy, top_k_categorical_accuracy");
+    const Program a = fused.training(samples, micro_batches), b = whole.training(samples, micro_batches);
+    REQUIRE(fuses(a));
+    REQUIRE_FALSE(fuses(b));
+    const ProgramRun got = run_program(a, batch), expected = run_program(b, batch);
+    for (std::size_t i = 0; i < 4; ++i) CHECK(got.values[i] == Approx(expected.values[i]).epsilon(1e-5));
+    double largest = 0, difference = 0;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(a.flat.trainable_count); ++i) {
+      largest = std::max<double>(largest, std::abs(expected.gradients[i]));
+      difference = std::max<double>(difference, std::abs(got.gradients[i] - expected.gradients[i]));
+    }
+    CHECK(difference < 1e-5 * largest);
+  }
+}
+
 TEST_CASE("losses are fused only if they are large and nothing else reads the logits") {
   CHECK(fuses(job_of(tied, "", "accuracy, perplexity").training(samples)));
   CHECK(fuses(job_of(tied, "", "accuracy").training(1)));
