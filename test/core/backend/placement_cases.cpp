@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/graph/ops/additive_attention.h"
+#include "core/graph/ops/cumsum.h"
 #include "core/graph/ops/elementwise/bias.h"
 #include "core/graph/ops/elementwise/combine.h"
 #include "core/graph/ops/elementwise/dropout.h"
@@ -23,6 +24,7 @@
 #include "core/graph/ops/recurrent.h"
 #include "core/graph/ops/reduce.h"
 #include "core/graph/ops/reshaping/columns.h"
+#include "core/graph/ops/reshaping/flip.h"
 #include "core/graph/ops/reshaping/permute.h"
 #include "core/graph/ops/rotary.h"
 #include "core/graph/ops/row_group.h"
@@ -152,6 +154,10 @@ void add_reductions(Cases& cases, DType dtype) {
 void add_shaping(Cases& cases, DType dtype) {
   const CaseInput x{{{4, 2, 6}, dtype}};
   cases.push_back({"permute", {x}, always_a<Permute>(std::vector<std::int64_t>{0, 2, 1}), 5});
+  cases.push_back({"flip", {x}, always_a<Flip>(1), 4});
+  for (const bool reverse : {false, true}) {
+    cases.push_back({"cumsum", {x}, always_a<CumulativeSum>(2, reverse), 4});
+  }
   cases.push_back({"concatenate", {x, x}, always_a<Concatenate>(), 4});
   cases.push_back({"take_columns", {x}, always_a<TakeColumns>(MeshAxis::tensor, ShardPosition{2, 1}), 4});
   cases.push_back({"split", {x}, always_a<Split>(std::vector<std::int64_t>{2, 4}), 4});
