@@ -15,6 +15,7 @@ class BackendKernels final : public Kernels {
   }
   bool updates_copies() const override { return backend_.updates_copies(); }
   bool adds_gradients() const override { return backend_.adds_gradients(); }
+  bool groups_rows() const override { return backend_.on_host(); }
 
  private:
   Backend& backend_;
@@ -23,6 +24,7 @@ class BackendKernels final : public Kernels {
 
 class AssumedKernels final : public Kernels {
  public:
+  explicit AssumedKernels(bool on_host) : on_host_(on_host) {}
   void prepare(const Program&) override {}
   Lowering lower(const Op& op, const Program& program, const std::vector<Layout>& inputs) override {
     Lowering lowering;
@@ -39,6 +41,10 @@ class AssumedKernels final : public Kernels {
   }
   bool updates_copies() const override { return false; }
   bool adds_gradients() const override { return true; }
+  bool groups_rows() const override { return on_host_; }
+
+ private:
+  bool on_host_;
 };
 
 Compiled compile_by(const std::vector<Program>& programs, Kernels& kernels, const DeviceTraits& device) {
@@ -56,7 +62,7 @@ Compiled compile(const std::vector<Program>& programs, Backend& backend, KernelC
 }
 
 Compiled compile_without_kernels(const std::vector<Program>& programs, const DeviceTraits& device) {
-  AssumedKernels kernels;
+  AssumedKernels kernels(device.on_host);
   return compile_by(programs, kernels, device);
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "core/compile/row_groups.h"
 #include "core/graph/ops/collectives.h"
 #include "core/graph/ops/elementwise/activations.h"
 #include "core/graph/ops/images/convolution.h"
@@ -173,6 +174,9 @@ class Lowerer {
 
 }  // namespace
 
-PlacedProgram lower(Program program, Kernels& kernels) { return Lowerer(std::move(program), kernels).run(); }
+PlacedProgram lower(Program program, Kernels& kernels) {
+  if (kernels.groups_rows()) group_rows(program);
+  return Lowerer(std::move(program), kernels).run();
+}
 
 }  // namespace trainctl

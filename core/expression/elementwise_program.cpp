@@ -121,6 +121,9 @@ double value_of(ScalarFunction function, double a, double b, double c) {
   return std::numeric_limits<double>::quiet_NaN();
 }
 
+// Whether a constant factor changes the range of a product so little that it may be applied before or after it.
+bool is_moderate(double factor) { return std::abs(factor) > 1e-4 && std::abs(factor) < 1e4; }
+
 // Whether a function has gradient 0.
 bool is_flat(ScalarFunction function) {
   using enum ScalarFunction;
@@ -257,17 +260,17 @@ std::optional<int> ScalarGraph::simplified(ScalarFunction function, int a, int b
     case ScalarFunction::add:
       if (x == 0.0) return b;
       if (y == 0.0) return a;
+      if (a == b) return apply(multiply, a, of_constant(2));
+      if (step(b).function == negative) return apply(subtract, a, step(b).operands[0]);
+      if (step(a).function == negative) return apply(subtract, b, step(a).operands[0]);
       return std::nullopt;
     case subtract:
       if (y == 0.0) return a;
       if (x == 0.0) return apply(negative, b);
+      if (step(b).function == negative) return apply(ScalarFunction::add, a, step(b).operands[0]);
       return std::nullopt;
     case multiply:
-      if (x == 1.0) return b;
-      if (y == 1.0) return a;
-      if (x == -1.0) return apply(negative, b);
-      if (y == -1.0) return apply(negative, a);
-      return std::nullopt;
+      return x ? simplified_product(*x, b) : y ? simplified_product(*y, a) : simplified_product(a, b);
     case divide:
       if (y == 1.0) return a;
       if (x == 1.0) return apply(reciprocal, b);
@@ -275,6 +278,7 @@ std::optional<int> ScalarGraph::simplified(ScalarFunction function, int a, int b
       return std::nullopt;
     case negative:
       if (step(a).function == negative) return step(a).operands[0];
+      if (const auto [factor, of] = factor_of(a); factor != 1) return apply(multiply, of_constant(-factor), of);
       return std::nullopt;
     case power:
       return y ? simplified_power(a, *y) : std::nullopt;
@@ -284,6 +288,38 @@ std::optional<int> ScalarGraph::simplified(ScalarFunction function, int a, int b
     default:
       return std::nullopt;
   }
+}
+
+std::optional<int> ScalarGraph::simplified_product(double factor, int x) {
+  if (factor == 1) return x;
+  if (factor == -1) return apply(ScalarFunction::negative, x);
+  if (step(x).function == ScalarFunction::negative) {
+    return apply(ScalarFunction::multiply, of_constant(-factor), step(x).operands[0]);
+  }
+  const auto [inner, y] = factor_of(x);
+  if (inner == 1 || !is_moderate(factor * inner)) return std::nullopt;
+  return apply(ScalarFunction::multiply, of_constant(factor * inner), y);
+}
+
+std::optional<int> ScalarGraph::simplified_product(int a, int b) {
+  using enum ScalarFunction;
+  if (step(a).function == negative) return apply(negative, apply(multiply, step(a).operands[0], b));
+  if (step(b).function == negative) return apply(negative, apply(multiply, a, step(b).operands[0]));
+  const auto [of_a, x] = factor_of(a);
+  const auto [of_b, y] = factor_of(b);
+  if ((of_a == 1 && of_b == 1) || a == b || !is_moderate(of_a * of_b)) return std::nullopt;
+  return apply(multiply, of_constant(of_a * of_b), apply(multiply, x, y));
+}
+
+std::pair<double, int> ScalarGraph::factor_of(int number) const {
+  const ScalarStep& of = step(number);
+  if (of.function == ScalarFunction::multiply) {
+    for (const int k : {0, 1}) {
+      const auto factor = constant_of(of.operands[static_cast<std::size_t>(k)]);
+      if (factor && is_moderate(*factor)) return {*factor, of.operands[static_cast<std::size_t>(1 - k)]};
+    }
+  }
+  return {1, number};
 }
 
 std::optional<int> ScalarGraph::simplified_power(int base, double exponent) {
@@ -375,11 +411,19 @@ std::vector<int> ScalarGraph::gradients(std::span<const int> roots, std::span<co
     int& sum = gradient[static_cast<std::size_t>(number)];
     sum = sum < 0 ? value : apply(ScalarFunction::add, sum, value);
   };
-  for (std::size_t r = 0; r < roots.size(); ++r) contribute(roots[r], seeds[r]);
+  // All gradients of one root are multiples of its seed, by which they are multiplied at the end.
+  const bool scales = roots.size() == 1;
+  for (std::size_t r = 0; r < roots.size(); ++r) contribute(roots[r], scales ? of_constant(1) : seeds[r]);
   for (int number = static_cast<int>(count) - 1; number >= 0; --number) {
     const int seed = gradient[static_cast<std::size_t>(number)];
     const ScalarStep of = step(number);
     if (seed < 0 || is_flat(of.function)) continue;
+    if (const auto [base, exponent] = small_power(number); exponent > 1) {
+      const int lower = exponent == 2 ? base : apply(ScalarFunction::multiply, base, base);
+      const int slope = apply(ScalarFunction::multiply, of_constant(exponent), lower);
+      contribute(base, apply(ScalarFunction::multiply, seed, slope));
+      continue;
+    }
     for (int k = of.function == ScalarFunction::where ? 1 : 0; k < operands_of(of.function); ++k) {
       const int operand = of.operands[static_cast<std::size_t>(k)];
       if (!constant_of(operand)) contribute(operand, slope(number, k, seed));
@@ -389,9 +433,36 @@ std::vector<int> ScalarGraph::gradients(std::span<const int> roots, std::span<co
   for (int i = 0; i < inputs; ++i) {
     const auto at = numbers_.find({.function = ScalarFunction::input, .index = i});
     const bool before = at != numbers_.end() && static_cast<std::size_t>(at->second) < count;
-    found.push_back(before ? gradient[static_cast<std::size_t>(at->second)] : -1);
+    const int value = before ? gradient[static_cast<std::size_t>(at->second)] : -1;
+    found.push_back(value >= 0 && scales ? scaled(value, seeds[0]) : value);
   }
   return found;
+}
+
+int ScalarGraph::scaled(int value, int seed) {
+  const ScalarStep of = step(value);
+  if (of.function == ScalarFunction::where) {
+    const auto a = constant_of(of.operands[1]), b = constant_of(of.operands[2]);
+    if (a == 1.0 && b == 0.0) return apply(ScalarFunction::where, of.operands[0], seed, of.operands[2]);
+    if (a == 0.0 && b == 1.0) return apply(ScalarFunction::where, of.operands[0], of.operands[1], seed);
+  }
+  return apply(ScalarFunction::multiply, value, seed);
+}
+
+std::pair<int, int> ScalarGraph::small_power(int number) const {
+  const auto square_of = [this](int of) {
+    const ScalarStep& square = step(of);
+    const bool is_square = square.function == ScalarFunction::multiply && square.operands[0] == square.operands[1];
+    return is_square ? square.operands[0] : -1;
+  };
+  if (const int base = square_of(number); base >= 0) return {base, 2};
+  const ScalarStep& of = step(number);
+  if (of.function != ScalarFunction::multiply) return {number, 1};
+  for (const int k : {0, 1}) {
+    const int base = of.operands[static_cast<std::size_t>(k)];
+    if (square_of(of.operands[static_cast<std::size_t>(1 - k)]) == base) return {base, 3};
+  }
+  return {number, 1};
 }
 
 ElementwiseProgram ScalarGraph::program(std::span<const int> results) const {

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace trainctl {
@@ -101,8 +102,8 @@ std::vector<int> compact_inputs(ElementwiseProgram& program);
 // The results in float64 for the values of the inputs.
 std::vector<double> evaluate(const ElementwiseProgram& program, std::span<const double> inputs);
 
-// Collects the values of programs. Equal values are one step, constants are folded, and x + 0, 1 * x and the like are
-// x.
+// Collects the values of programs. Equal values are one step, constants are folded, signs and constant factors are
+// joined, and x + 0, 1 * x and the like are x.
 class ScalarGraph {
  public:
   ScalarGraph() = default;
@@ -125,6 +126,15 @@ class ScalarGraph {
   std::optional<double> constant_of(int number) const;
   std::optional<int> simplified(ScalarFunction function, int a, int b, int c);
   std::optional<int> simplified_power(int base, double exponent);
+  std::optional<int> simplified_product(double factor, int x);
+  // Of two values that are no constants: constant factors are moved out of products, and joined.
+  std::optional<int> simplified_product(int a, int b);
+  // The constant factor of a product and the other factor; 1 and the value itself if there is none.
+  std::pair<double, int> factor_of(int number) const;
+  // The base and the exponent of the products x * x and x * x * x; for others the value itself and 1.
+  std::pair<int, int> small_power(int number) const;
+  // The product of a value and the seed of a gradient.
+  int scaled(int value, int seed);
   // The derivative of a step with respect to its operand, times `seed`.
   int slope(int number, int operand, int seed);
 

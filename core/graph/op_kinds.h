@@ -49,6 +49,9 @@
   X(mask_positions) \
   X(masked_mean) \
   X(concatenate) \
+  X(flip) \
+  X(cumsum) \
+  X(arange) \
   X(random_numbers) \
   X(cast)
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "core/backend/cpu/ops/elementwise/row_group.h"
+
 namespace trainctl::cpu {
 namespace {
 
@@ -13,7 +15,7 @@ struct Entry {
 };
 
 #define TRAINCTL_ENTRY(kind) Entry{#kind, lower_##kind},
-constexpr Entry table[] = {TRAINCTL_KERNEL_OPS(TRAINCTL_ENTRY)};
+constexpr Entry table[] = {TRAINCTL_KERNEL_OPS(TRAINCTL_ENTRY) Entry{"row_group", lower_row_group}};
 #undef TRAINCTL_ENTRY
 
 }  // namespace

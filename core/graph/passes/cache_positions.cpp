@@ -52,8 +52,8 @@ class Rewriter {
   void follow(const Op& op) {
     if (const auto* attention = op.get_if<Attention>()) return follow(*attention, op);
     if (const auto* recurrent = op.get_if<Recurrent>()) return follow(*recurrent, op);
-    const bool has_positions =
-        placements_[index(op.inputs[0])] == by_position && graph_.tensor(op.inputs[0]).type.shape[0] == graph_.batch;
+    const bool has_positions = !op.inputs.empty() && placements_[index(op.inputs[0])] == by_position &&
+                               graph_.tensor(op.inputs[0]).type.shape[0] == graph_.batch;
     if (const auto* rotary = op.get_if<Rotary>(); rotary != nullptr && has_positions) {
       return replace(with_positions(*rotary), op, 1);
     }

@@ -8,6 +8,7 @@
 #include "core/base/random.h"
 #include "core/graph/ops/dense.h"
 #include "core/graph/ops/elementwise/elementwise.h"
+#include "core/graph/ops/embedding.h"
 #include "core/graph/ops/images/padding.h"
 #include "core/graph/ops/reshaping/shaping.h"
 #include "core/layers/expression/functions.h"
@@ -216,17 +217,21 @@ ExpressionOperand ExpressionBuilder::apply(ScalarFunction function, const std::v
   return made;
 }
 
-TensorId ExpressionBuilder::tensor(const ExpressionOperand& of_operand) {
+TensorId ExpressionBuilder::tensor(const ExpressionOperand& of) {
+  return tensor_in(of, of.has_samples ? scope_.dtype : DType::float32);
+}
+
+TensorId ExpressionBuilder::tensor_in(const ExpressionOperand& of_operand, DType dtype) {
   const ExpressionOperand operand = computable(of_operand);
   if (!operand.is_tensor()) throw ExpressionError(operand.column, "a tensor is needed here");
   ScalarStep step = graph_.step(operand.step);
   if (step.function == ScalarFunction::input) {
     const TensorId of = tensors_[static_cast<std::size_t>(step.index)];
     const TensorType type = scope_.type_of(of);
-    const bool fits = is_float(type.dtype) && (!operand.has_samples || type.dtype == scope_.dtype);
+    const bool fits = operand.has_samples ? type.dtype == dtype : is_float(type.dtype);
     if (type.shape == operand.shape && fits) return of;
   }
-  if (const auto found = materialized_.find(operand.step);
+  if (const auto found = materialized_.find({operand.step, dtype});
       found != materialized_.end() && scope_.type_of(found->second).shape == operand.shape) {
     return found->second;
   }
@@ -245,7 +250,6 @@ TensorId ExpressionBuilder::tensor(const ExpressionOperand& of_operand) {
                                "use several layers",
                                most_inputs, most_steps));
   }
-  const DType dtype = operand.has_samples ? scope_.dtype : DType::float32;
   auto def = std::make_shared<Elementwise>(std::move(program), std::vector{dtype});
   const Shape found = def->outputs(types)[0].shape;
   for (std::int64_t i = 0; i < operand.rank(); ++i) {
@@ -253,21 +257,41 @@ TensorId ExpressionBuilder::tensor(const ExpressionOperand& of_operand) {
     if (i >= found.rank() || found[found.rank() - 1 - i] != wanted)
       def->expanded.push_back({static_cast<int>(i), wanted});
   }
-  return materialized_[operand.step] = scope_.append(std::move(def), std::move(inputs));
+  return materialized_[{operand.step, dtype}] = scope_.append(std::move(def), std::move(inputs));
 }
 
 ExpressionOperand ExpressionBuilder::op(std::shared_ptr<const OpDef> def, const std::vector<ExpressionOperand>& inputs,
                                         int column) {
   std::vector<TensorId> tensors;
   bool has_samples = false;
+  const bool exact = inputs.size() == 1 && inputs[0].exact;
   for (const ExpressionOperand& input : inputs) {
-    tensors.push_back(tensor(input));
+    tensors.push_back(exact ? tensor_in(input, DType::float32) : tensor(input));
     has_samples = has_samples || input.has_samples;
   }
   std::string what = format("{} {}", def->kind(), def->attributes());
   const auto [known, is_new] = computed_.try_emplace({std::move(what), tensors}, no_tensor);
   if (is_new) known->second = scope_.append(std::move(def), std::move(tensors));
-  return of_tensor(known->second, has_samples, column);
+  ExpressionOperand made = of_tensor(known->second, has_samples, column);
+  made.exact = exact;
+  return made;
+}
+
+ExpressionOperand ExpressionBuilder::exact(const ExpressionOperand& of) {
+  ExpressionOperand made = of;
+  made.exact = true;
+  return made;
+}
+
+std::optional<ExpressionOperand> ExpressionBuilder::rows(const ExpressionOperand& weight,
+                                                         const ExpressionOperand& numbers, int column) {
+  if (weight.weight == no_tensor || weight.rank() != 2 || numbers.step < 0) return {};
+  const ScalarStep& step = graph_.step(numbers.step);
+  if (step.function != ScalarFunction::input) return {};
+  const TensorId of = tensors_[static_cast<std::size_t>(step.index)];
+  if (scope_.type_of(of).dtype != DType::int32 || scope_.type_of(of).shape != numbers.shape) return {};
+  const TensorId found = scope_.append(std::make_shared<Embedding>(scope_.dtype), {of, weight.weight});
+  return of_tensor(found, true, column);
 }
 
 ExpressionOperand ExpressionBuilder::random(RandomNumbers::Kind distribution, const ExpressionOperand& x, Shape sample,
@@ -302,7 +326,7 @@ ExpressionOperand ExpressionBuilder::reduced(const ExpressionOperand& x, ReduceK
     while (first > 0 && axes[first - 1] + 1 == axes[first]) --first;
     auto def = std::make_shared<Reduce>(kind, axes[first], axes[last - 1] + 1);
     def->keep = keep;
-    def->dtype = x.has_samples ? scope_.dtype : DType::float32;
+    def->dtype = x.has_samples && !x.exact ? scope_.dtype : DType::float32;
     if (last == axes.size() && kind == ReduceKind::sum) def->scale = static_cast<float>(scale);
     result = op(std::move(def), {result}, column);
     last = first;

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -48,6 +49,9 @@ struct ExpressionOperand {
   int step = -1;                         // of a tensor or a number: in the elementwise program
   Shape shape;                           // of a tensor
   bool has_samples = false;              // of a tensor: whether dimension 0 is that of the samples
+  // Of a tensor: whether an op that reads it alone computes in float32, whatever the dtype of the scope, so that whole
+  // numbers stay exact.
+  bool exact = false;
 
   bool is_tensor() const { return kind == Kind::tensor; }
   std::int64_t rank() const { return shape.rank(); }
@@ -75,11 +79,15 @@ class ExpressionBuilder {
   ExpressionOperand number(double value, int column);
   // The same tensor, as an input of what follows, so that it is computed once.
   ExpressionOperand stored(const ExpressionOperand& of);
+  // The same tensor in float32, so that reductions and changes of shape keep whole numbers exact.
+  ExpressionOperand exact(const ExpressionOperand& of);
   // A tensor with the values of `of` and another shape of as many elements.
   ExpressionOperand reshaped(const ExpressionOperand& of, Shape shape);
   // x times a weight [in..., out...] or, if `transposed`, [out..., in...], which must be a weight itself. The result
   // has one dimension for all of `out`.
   ExpressionOperand product(const ExpressionOperand& x, const ExpressionOperand& weight, bool transposed, int column);
+  // The rows of a weight [rows, columns] whose numbers are an int32 input of the layer. No value for other operands.
+  std::optional<ExpressionOperand> rows(const ExpressionOperand& weight, const ExpressionOperand& numbers, int column);
   // Random numbers of shape [samples of x, sample...], others for each call.
   ExpressionOperand random(RandomNumbers::Kind distribution, const ExpressionOperand& x, Shape sample, int column);
   // The output of an op on materialized operands. Equal ops with equal operands are one op.
@@ -93,6 +101,7 @@ class ExpressionBuilder {
   ExpressionOperand name(const Expression& expression);
   ExpressionOperand subscript(const Expression& expression);
   int input_of(TensorId tensor);
+  TensorId tensor_in(const ExpressionOperand& operand, DType dtype);
 
   ExpressionOperand of_tensor(TensorId tensor, bool has_samples, int column);
   // The operand itself, or for a weight the tensor with its values that all programs read: their gradients are added
@@ -103,10 +112,10 @@ class ExpressionBuilder {
   const std::map<std::string, ExpressionOperand>* locals_ = nullptr;
   ScalarGraph graph_;
   std::map<std::string, ExpressionOperand> defined_;
-  std::vector<TensorId> tensors_;         // the inputs of the elementwise program
-  std::map<TensorId, TensorId> copies_;   // of weights
-  std::map<TensorId, TensorId> narrow_;   // of tensors without samples: without leading dimensions of size 1
-  std::map<int, TensorId> materialized_;  // key: step
+  std::vector<TensorId> tensors_;        // the inputs of the elementwise program
+  std::map<TensorId, TensorId> copies_;  // of weights
+  std::map<TensorId, TensorId> narrow_;  // of tensors without samples: without leading dimensions of size 1
+  std::map<std::pair<int, DType>, TensorId> materialized_;                      // key: step
   std::map<std::pair<std::string, std::vector<TensorId>>, TensorId> computed_;  // key: kind and attributes, inputs
   int drawn_ = 0;                                                               // number of calls of random()
 };

@@ -43,6 +43,13 @@ FunctionCall::FunctionCall(ExpressionBuilder& to, const Expression& call, const 
   }
 }
 
+FunctionCall::AxisOf FunctionCall::one_axis() const {
+  const ExpressionOperand& x = tensor("x");
+  if (of("axis").kind != ExpressionOperand::Kind::none) return {x, axis(x)};
+  axes(x);  // reports a tensor of samples
+  return {builder.reshaped(x, {x.shape.count()}), 0};
+}
+
 std::vector<int> FunctionCall::axes(const ExpressionOperand& x) const {
   std::vector<int> found;
   if (of("axis").kind == ExpressionOperand::Kind::none) {

@@ -85,6 +85,13 @@ class FunctionCall {
     if (numbers.size() != 1) fail(format("{} must be one number", name));
     return not_samples(x, axis_below(x.rank(), numbers[0]));
   }
+  // A tensor and one of its dimensions.
+  struct AxisOf {
+    ExpressionOperand x;
+    int axis = 0;
+  };
+  // The argument x and the dimension that `axis` names. If it names none, a tensor without samples is one dimension.
+  AxisOf one_axis() const;
   int not_samples(const ExpressionOperand& x, int axis) const {
     if (axis == 0 && x.has_samples) fail("axis 0 is that of the samples, which do not depend on each other");
     return axis;
@@ -99,6 +106,15 @@ ExpressionOperand logsumexp(const FunctionCall& call);
 ExpressionOperand norm(const FunctionCall& call);
 ExpressionOperand normalize(const FunctionCall& call);
 ExpressionOperand standard_deviation(const FunctionCall& call);
+ExpressionOperand cumsum(const FunctionCall& call);
+
+// Numbers of elements along dimensions, and selection by them (positions.cpp).
+ExpressionOperand arange(const FunctionCall& call);
+ExpressionOperand eye(const FunctionCall& call);
+ExpressionOperand one_hot(const FunctionCall& call);
+ExpressionOperand argmax(const FunctionCall& call);
+ExpressionOperand argmin(const FunctionCall& call);
+ExpressionOperand take(const FunctionCall& call);
 
 // Sums of products (products.cpp).
 ExpressionOperand einsum(const FunctionCall& call);
@@ -128,6 +144,7 @@ ExpressionOperand moveaxis(const FunctionCall& call);
 ExpressionOperand stack(const FunctionCall& call);
 ExpressionOperand split(const FunctionCall& call);
 ExpressionOperand roll(const FunctionCall& call);
+ExpressionOperand flip(const FunctionCall& call);
 ExpressionOperand repeat(const FunctionCall& call);
 ExpressionOperand tile(const FunctionCall& call);
 ExpressionOperand pad(const FunctionCall& call);

@@ -25,6 +25,9 @@ constexpr Function functions[] = {
      [](const FunctionCall& call) { return reduce(call, ReduceKind::maximum, false); }},
     {"min", "x axis=None keepdims=False",
      [](const FunctionCall& call) { return reduce(call, ReduceKind::minimum, false); }},
+    {"cumsum", "x axis=None", cumsum},
+    {"argmax", "x axis=None keepdims=False", argmax},
+    {"argmin", "x axis=None keepdims=False", argmin},
     {"softmax", "x axis=-1", softmax},
     {"logsumexp", "x axis=None keepdims=False", logsumexp},
     {"transpose", "x axes=None", transpose},
@@ -37,9 +40,14 @@ constexpr Function functions[] = {
     {"swapaxes", "x axis1 axis2", swapaxes},
     {"moveaxis", "x source destination", moveaxis},
     {"roll", "x shift axis", roll},
+    {"flip", "x axis=None", flip},
     {"repeat", "x repeats axis", repeat},
     {"tile", "x repeats", tile},
     {"pad", "x pad_width mode='constant' constant_values=0", pad},
+    {"take", "x indices axis=None", take},
+    {"one_hot", "x num_classes axis=-1", one_hot},
+    {"arange", "start stop=None step=1", arange},
+    {"eye", "N M=None k=0", eye},
     {"matmul", "x1 x2", matmul},
     {"einsum", "subscripts x1 x2=None", einsum},
     {"shape", "x", shape},
@@ -69,7 +77,7 @@ constexpr Composite composites[] = {
     {"any", "x axis=None keepdims=False", "max(x != 0, axis, keepdims)"},
     {"all", "x axis=None keepdims=False", "min(x != 0, axis, keepdims)"},
     {"count_nonzero", "x axis=None", "sum(x != 0, axis)"},
-    {"full_like", "x fill_value", "fill_value"},
+    {"full_like", "x fill_value", "((x == x) | isnan(x)) * fill_value"},
     {"arcsin", "x", "arctan(x * rsqrt((1 - x) * (1 + x)))"},
     {"arccos", "x", "1.5707963267948966 - arctan(x * rsqrt((1 - x) * (1 + x)))"},
     {"arctanh", "x", "0.5 * (log1p(x) - log1p(-x))"},
@@ -105,8 +113,8 @@ constexpr Composite composites[] = {
     {"log_softmax", "x axis=-1", "x - logsumexp(x, axis, True)"},
     {"var", "x axis=None keepdims=False", "mean(square(x - mean(x, axis, True)), axis, keepdims)"},
     {"l2_normalize", "x axis=-1 epsilon=1e-12", "x * rsqrt(maximum(sum(x * x, axis, True), epsilon))"},
-    {"zeros_like", "x", "0"},
-    {"ones_like", "x", "1"},
+    {"zeros_like", "x", "full_like(x, 0)"},
+    {"ones_like", "x", "full_like(x, 1)"},
 };
 
 // Other names in Keras and NumPy.
@@ -126,6 +134,9 @@ const T* find_by_name(const T (&table)[n], std::string_view name) {
       std::find_if(std::begin(table), std::end(table), [&](const T& of) { return of.name == name; });
   return found == std::end(table) ? nullptr : found;
 }
+
+// What other libraries call the gradient of one value with respect to another one.
+constexpr std::string_view gradient_names[] = {"gradient", "gradients", "grad", "GradientTape"};
 
 constexpr const char* operand_names[] = {"x", "x1 x2", "condition x1 x2"};
 
@@ -165,6 +176,12 @@ ExpressionOperand call_function(ExpressionBuilder& builder, const Expression& ca
   if (const Composite* of = find_by_name(composites, name)) {
     const FunctionCall made(builder, call, name, of->parameters);
     return made.evaluate(of->expression, made.arguments);
+  }
+  if (std::find(std::begin(gradient_names), std::end(gradient_names), name) != std::end(gradient_names)) {
+    throw ExpressionError(call.column, format("there is no function '{}': its result would have to be differentiated "
+                                              "again, and no op (dense, conv2d, elementwise, ...) has second "
+                                              "derivatives; the gradient penalty of WGAN-GP cannot be written",
+                                              name));
   }
   throw ExpressionError(call.column,
                         format("there is no function '{}'{}", call.text, suggestion(name, expression_functions())));

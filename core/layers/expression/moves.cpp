@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "core/graph/ops/images/padding.h"
+#include "core/graph/ops/reshaping/flip.h"
 #include "core/layers/expression/call.h"
 #include "core/layers/expression/functions.h"
 
@@ -123,6 +124,12 @@ ExpressionOperand roll(const FunctionCall& call) {
   if (shift == 0) return x;
   const std::int64_t first = shift > 0 ? size - shift : -shift;  // becomes element 0
   return joined(call, {part(call, x, axis, first, size), part(call, x, axis, 0, first)}, axis);
+}
+
+ExpressionOperand flip(const FunctionCall& call) {
+  ExpressionOperand x = call.tensor("x");
+  for (const int axis : call.axes(x)) x = call.builder.op(std::make_shared<Flip>(axis), {x}, call.column);
+  return x;
 }
 
 ExpressionOperand repeat(const FunctionCall& call) {

@@ -1,6 +1,7 @@
 // Functions of expressions that sum over dimensions or find their extremes.
 #include <algorithm>
 
+#include "core/graph/ops/cumsum.h"
 #include "core/graph/ops/elementwise/softmax.h"
 #include "core/layers/expression/call.h"
 
@@ -45,6 +46,11 @@ ExpressionOperand softmax(const FunctionCall& call) {
   }
   const Exponentials of = exponentials(call, x, axes);
   return call.builder.apply(ScalarFunction::divide, {of.values, of.sum}, call.column);
+}
+
+ExpressionOperand cumsum(const FunctionCall& call) {
+  const FunctionCall::AxisOf of = call.one_axis();
+  return call.builder.op(std::make_shared<CumulativeSum>(of.axis, false), {of.x}, call.column);
 }
 
 ExpressionOperand logsumexp(const FunctionCall& call) {

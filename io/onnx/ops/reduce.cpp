@@ -1,5 +1,7 @@
-// Translates sums and extremes over dimensions.
+// Translates sums and extremes over dimensions, and cumulative sums.
 #include "core/graph/ops/reduce.h"
+
+#include "core/graph/ops/cumsum.h"
 
 #include "io/onnx/ops/ops.h"
 
@@ -18,6 +20,11 @@ void reduce(const OnnxOp& op) {
   }
   if (def.scale != 1) x = op.node("Mul", {x, op.number(def.scale)});
   op.set_output(x);
+}
+
+void cumsum(const OnnxOp& op) {
+  const auto& def = op.as<CumulativeSum>();
+  op.set_output(op.node("CumSum", {op.value(0), op.integer(def.axis)}, {{"reverse", def.reverse ? 1 : 0}}));
 }
 
 }  // namespace trainctl::onnx

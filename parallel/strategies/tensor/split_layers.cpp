@@ -104,8 +104,12 @@ class Walk {
 
   // Whether the number of ranks must divide the dimensions along which the op's parameters are split. It need not for a
   // table of tokens, whose look-ups are summands, or for the classes of an output.
-  bool requires_equal_shards(const Op& op) const {
-    return !is_integer(graph_.tensor(op.inputs[0]).type.dtype) && !leads_to_output(op.outputs[0]);
+  bool requires_equal_shards(const Op& op) const { return !looks_up(op) && !leads_to_output(op.outputs[0]); }
+
+  // Whether the op looks up rows of a table, its second input.
+  bool looks_up(const Op& op) const {
+    return op.inputs.size() > 1 && is_integer(graph_.tensor(op.inputs[0]).type.dtype) &&
+           is_parameter(graph_.tensor(op.inputs[1]));
   }
 
   // Returns all readers of the split parameters that the op needs whole.
@@ -124,7 +128,7 @@ class Walk {
   Way best_way_of(const Op& op, Slicing slicing) const {
     std::vector<Operand> operands;
     const bool by_positions = reads_positions(op), equal = requires_equal_shards(op);
-    const bool reads_tokens = is_integer(graph_.tensor(op.inputs[0]).type.dtype);
+    const bool reads_tokens = looks_up(op);
     for (TensorId input : op.inputs) {
       const Tensor& tensor = graph_.tensor(input);
       Operand operand{tensor.type, is_parameter(tensor), false, false, {}};
@@ -243,7 +247,7 @@ class Walk {
   // had `usual_samples` samples. Like what ranks exchange, the work grows with the samples of the graph, so that graphs
   // for batches of all sizes, which share their parameters, are split alike.
   double work_of(const Op& op) const {
-    if (!is_integer(graph_.tensor(op.inputs[0]).type.dtype)) {
+    if (!looks_up(op)) {
       return op.def->flops(types_of(op.inputs, graph_.tensors), types_of(op.outputs, graph_.tensors)) / 2;
     }
     constexpr double usual_samples = 4;

@@ -1,6 +1,8 @@
 // Compares programs of elementwise functions, and sums and extremes over dimensions, with float64.
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <random>
 
 #include "core/graph/ops/elementwise/elementwise.h"
 #include "core/graph/ops/reduce.h"
@@ -138,6 +140,50 @@ TEST_CASE("a program of broadcast inputs of several dtypes, with several results
       CHECK(largest_error(found[0], results[0]) < (dtype == DType::float32 ? 2e-6 : 8e-3));
       CHECK(largest_error(found[1], results[1]) < 2e-6);
       CHECK(largest_error(found[2], results[2]) == 0);
+    }
+  }
+}
+
+TEST_CASE("random programs have their values, and the same bits with any number of threads") {
+  using enum ScalarFunction;
+  constexpr ScalarFunction functions[] = {add, subtract, multiply, add,     subtract, multiply, multiply,
+                                          add, maximum,  negative, sigmoid, erf,      exp,      tanh};
+  std::mt19937_64 random(7);
+  const auto below = [&](std::size_t bound) { return static_cast<int>(random() % bound); };
+  for (int round = 0; round < 60; ++round) {
+    ScalarGraph graph;
+    std::vector<int> values{graph.of_input(0), graph.of_input(1), graph.of_input(2), graph.of_constant(0.75),
+                            graph.of_constant(-1.5)};
+    for (int k = 0; k < 25; ++k) {
+      const ScalarFunction function = functions[below(std::size(functions))];
+      const auto operand = [&] { return values[static_cast<std::size_t>(below(values.size()))]; };
+      int value = graph.apply(function, operand(), operands_of(function) > 1 ? operand() : -1);
+      // Values stay between -1 and 1, so that errors do not grow; also a value and its e^(-x^2), as in a gradient.
+      if (k % 3 == 2) value = graph.apply(tanh, value);
+      if (k % 7 == 6) value = graph.apply(exp, graph.apply(negative, graph.apply(multiply, value, value)));
+      values.push_back(value);
+    }
+    // In some rounds, two results are the same value.
+    const std::vector<int> results{values[values.size() - 1], values[values.size() - (round % 4 == 0 ? 1 : 3)],
+                                   values[values.size() - 8]};
+    const auto def = std::make_shared<Elementwise>(program_of(graph, results), std::vector(3, DType::float32));
+    CAPTURE(round, to_string(def->program));
+    std::vector<Value> inputs{random_value({37, 1100}, DType::float32, 1), random_value({1100}, DType::float32, 2),
+                              random_value({37, 1}, DType::float32, 3)};
+    inputs.resize(static_cast<std::size_t>(def->program.inputs));
+    if (inputs.size() < 2) continue;
+    const auto results_in_float64 = expected(*def, inputs);
+    std::vector<std::vector<Value>> runs;
+    for (const int threads : {1, 3}) {
+      const auto backend = backend_under_test({.threads = threads});
+      runs.push_back(run_op(*backend, def, inputs));
+      runs.push_back(run_op(*backend, def, inputs, {}, nullptr, nullptr, OutputPlaces::in_place));
+    }
+    for (std::size_t r = 0; r < 3; ++r) {
+      const double largest = std::abs(*std::max_element(results_in_float64[r].begin(), results_in_float64[r].end(),
+                                                        [](double a, double b) { return std::abs(a) < std::abs(b); }));
+      if (largest < 10) CHECK(largest_error(runs[0][r], results_in_float64[r]) < 1e-4);
+      for (const std::vector<Value>& run : runs) CHECK(run[r].values == runs[0][r].values);
     }
   }
 }

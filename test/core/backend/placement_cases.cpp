@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/graph/ops/additive_attention.h"
+#include "core/graph/ops/cumsum.h"
 #include "core/graph/ops/elementwise/bias.h"
 #include "core/graph/ops/elementwise/combine.h"
 #include "core/graph/ops/elementwise/dropout.h"
@@ -23,8 +24,10 @@
 #include "core/graph/ops/recurrent.h"
 #include "core/graph/ops/reduce.h"
 #include "core/graph/ops/reshaping/columns.h"
+#include "core/graph/ops/reshaping/flip.h"
 #include "core/graph/ops/reshaping/permute.h"
 #include "core/graph/ops/rotary.h"
+#include "core/graph/ops/row_group.h"
 #include "core/graph/ops/training/penalize.h"
 #include "core/graph/ops/write_cache.h"
 
@@ -115,6 +118,23 @@ void add_programs(Cases& cases, DType dtype) {
   cases.push_back({"elementwise expanded", {column}, always(expanding), 4});
 }
 
+// x - mean(x) of each row, and the largest of these values.
+void add_row_group(Cases& cases, DType dtype) {
+  const auto sum = std::make_shared<Reduce>(ReduceKind::sum, 1, 3),
+             largest = std::make_shared<Reduce>(ReduceKind::maximum, 1, 3);
+  sum->keep = true;
+  sum->scale = 1.0f / 12;
+  ScalarGraph graph;
+  const int difference[] = {graph.apply(ScalarFunction::subtract, graph.of_input(0), graph.of_input(1))};
+  const auto group = std::make_shared<RowGroup>();
+  group->ops = {{sum, {0}, {3}},
+                {std::make_shared<Elementwise>(graph.program(difference), std::vector{dtype}), {0, 3}, {1}},
+                {largest, {1}, {2}}};
+  group->inputs_count = 1;
+  group->outputs_count = 2;
+  cases.push_back({"row_group", {{{{4, 2, 6}, dtype}}}, always(group), 2});
+}
+
 void add_reductions(Cases& cases, DType dtype) {
   const CaseInput x{{{4, 2, 6}, dtype}};
   for (const bool add : {false, true}) {
@@ -134,6 +154,10 @@ void add_reductions(Cases& cases, DType dtype) {
 void add_shaping(Cases& cases, DType dtype) {
   const CaseInput x{{{4, 2, 6}, dtype}};
   cases.push_back({"permute", {x}, always_a<Permute>(std::vector<std::int64_t>{0, 2, 1}), 5});
+  cases.push_back({"flip", {x}, always_a<Flip>(1), 4});
+  for (const bool reverse : {false, true}) {
+    cases.push_back({"cumsum", {x}, always_a<CumulativeSum>(2, reverse), 4});
+  }
   cases.push_back({"concatenate", {x, x}, always_a<Concatenate>(), 4});
   cases.push_back({"take_columns", {x}, always_a<TakeColumns>(MeshAxis::tensor, ShardPosition{2, 1}), 4});
   cases.push_back({"split", {x}, always_a<Split>(std::vector<std::int64_t>{2, 4}), 4});
@@ -330,6 +354,7 @@ Cases placement_cases(DType dtype) {
   add_combinations(cases, dtype);
   add_programs(cases, dtype);
   add_reductions(cases, dtype);
+  add_row_group(cases, dtype);
   add_shaping(cases, dtype);
   add_dense(cases, dtype);
   add_products(cases, dtype);

@@ -35,6 +35,18 @@ TEST_CASE("a lambda has the shape of its expression") {
   CHECK(output("'ops.reshape(x, (-1, 2, 6))'", {4, 3}) == Shape{2, 6});
 }
 
+TEST_CASE("elements are numbered and selected along dimensions") {
+  CHECK(output("'one_hot(x, 7)'", {4, 3}) == Shape{4, 3, 7});
+  CHECK(output("'one_hot(x, 7, axis=1)'", {4, 3}) == Shape{7, 4, 3});
+  CHECK(output("'argmax(x, axis=1)'", {4, 3}) == Shape{3});
+  CHECK(output("'argmin(x, axis=-1, keepdims=True)'", {4, 3}) == Shape{4, 1});
+  CHECK(output("'take(x, [2, 0, 1, 2], axis=-1)'", {4, 3}) == Shape{4, 4});
+  CHECK(output("'take(x, -1, axis=1)'", {4, 3}) == Shape{3});
+  CHECK(output("'flip(cumsum(x, axis=1), axis=(1, 2))'", {4, 3}) == Shape{4, 3});
+  CHECK(output("'x[:, :, :, None] * arange(2, 9, 2) * eye(3, 4)'", {4, 3}) == Shape{4, 3, 4});
+  CHECK(output("'stack([x, zeros_like(x)], axis=1)'", {4, 3}) == Shape{2, 4, 3});
+}
+
 TEST_CASE("the weights of a lambda are parameters of the model") {
   const BuiltModel model = build(
       network("{expression: 'tanh(x @ w + b)', weights: {w: {shape: [3, 5]}, b: {shape: [5], initializer: zeros}}}"),
@@ -90,6 +102,24 @@ TEST_CASE("a lambda draws random numbers in training and in prediction, others f
 TEST_CASE("expressions that do not fit are reported with the column and the reason") {
   CHECK(problem("x * sigmod(x)") ==
         "column 5 of the expression: there is no function 'sigmod'; did you mean 'sigmoid'?");
+  CHECK(problem("'take(x, [0, 4], axis=1)'") ==
+        "column 1 of the expression: take(): 4 is not an index of a dimension of 4");
+  CHECK(
+      problem("'take(x, argmax(x, axis=1), axis=1)'") ==
+      "column 1 of the expression: take(): indices that are a tensor select rows of a weight, along axis 0; for other "
+      "tensors, indices must be a whole number or a list of them");
+  CHECK(problem("'flip(x)'") ==
+        "column 1 of the expression: flip(): axis is missing; without it, all samples would be one value, but samples "
+        "do not depend on each other");
+  CHECK(problem("'1 + cumsum(x, axis=0)'") ==
+        "column 5 of the expression: cumsum(): axis 0 is that of the samples, which do not depend on each other");
+  CHECK(problem("'argmax(x, axis=(1, 2))'") == "column 1 of the expression: argmax(): axis must be one number");
+  CHECK(problem("'one_hot(x, 0)'") ==
+        "column 1 of the expression: one_hot(): num_classes must be a number from 1 to 16777216");
+  CHECK(problem("'x * arange(3, 1)'") ==
+        "column 5 of the expression: arange(): from 3 to 1 in steps of 1 there is no number, or more than 16777216");
+  CHECK(problem("'tf.gradients(x, x)'")
+            .starts_with("column 1 of the expression: there is no function 'gradients': its result would have to be "));
   CHECK(problem("x * betta") == "column 5 of the expression: 'betta' is unknown; the names are: x");
   CHECK(problem("x +") == "column 4 of the expression: the expression ends here, but a value is missing");
   CHECK(

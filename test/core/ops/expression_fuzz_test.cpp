@@ -91,7 +91,7 @@ class Expressions {
 
   Made next(int depth) {
     if (depth == 0) return leaf();
-    switch (below(11)) {
+    switch (below(13)) {
       case 0:
       case 1:
         return apply(unary[below(std::size(unary))], next(depth - 1));
@@ -109,6 +109,10 @@ class Expressions {
         return part(next(depth - 1));
       case 9:
         return joined(next(depth - 1));
+      case 10:
+        return summed(next(depth - 1));
+      case 11:
+        return taken(next(depth - 1));
       default:
         return product(next(depth - 1));
     }
@@ -230,6 +234,36 @@ class Expressions {
               const Array from = x.value(of);
               return made(rows, x.columns,
                           [&](int n, int i, int j) { return from.at(n, first + (i + rows - 1) % rows, j); });
+            }};
+  }
+
+  // Sums of the rows from the first or from the last one on.
+  Made summed(const Made& x) {
+    const bool from_last = below(2) == 1;
+    return {with(from_last ? "flip(cumsum(flip({}, axis=1), axis=1), axis=1)" : "cumsum({}, axis=1)", x.text), x.rows,
+            x.columns, [=](const Inputs& of) {
+              const Array from = x.value(of);
+              return made(x.rows, x.columns, [&](int n, int i, int j) {
+                double sum = 0;
+                for (int k = 0; k < x.rows; ++k) sum += (from_last ? k >= i : k <= i) ? from.at(n, k, j) : 0;
+                return sum;
+              });
+            }};
+  }
+
+  // Columns that a list names, some of them twice, with their numbers as factors.
+  Made taken(const Made& x) {
+    std::vector<int> columns;
+    std::string list;
+    for (std::size_t count = 1 + below(4); columns.size() < count;) {
+      columns.push_back(static_cast<int>(below(static_cast<std::size_t>(x.columns))));
+      list += (list.empty() ? "" : ", ") + std::to_string(columns.back());
+    }
+    const auto count = static_cast<int>(columns.size());
+    return {format("(take({}, [{}], axis=2) * arange({}))", x.text, list, count), x.rows, count, [=](const Inputs& of) {
+              const Array from = x.value(of);
+              return made(x.rows, count,
+                          [&](int n, int i, int j) { return j * from.at(n, i, columns[static_cast<std::size_t>(j)]); });
             }};
   }
 

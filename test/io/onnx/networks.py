@@ -241,6 +241,8 @@ VECTORS = branches(
     computed=[{"lambda": {"expression": "x * sigmoid(beta * x)", "weights": {"beta": {"shape": [1], "initializer": "ones"}}}}],
     multiplied=[{"lambda": {"expression": "einsum('bi,bj->bij', x, tanh(x)) @ x[:, :, None]"}}, {"lambda": {"expression": "x[..., 0]"}},
                 {"lambda": {"expression": "einsum('kj,bj->bk', w, roll(x, 1, axis=1))", "weights": {"w": {"shape": [5, 6]}}}}],
+    numbered=[{"lambda": {"expression": "flip(cumsum(x, axis=1), axis=1) * arange(6) + sum(one_hot(argmax(x, axis=-1), 6), axis=-1, keepdims=True) "
+                                        "* take(x, [3, 0, 0, 5, 1, 2], axis=1)"}}],
     padded=[{"lambda": {"expression": "pad(x, ((0, 0), (2, 1)))[:, :6] + repeat(split(x, 2, axis=1)[1], 2, axis=1)"}}],
     shared=[{"prelu": {"alpha_initializer": "random_normal"}}, {"activation": {"activation": "softmax"}}],
     **functions([]))

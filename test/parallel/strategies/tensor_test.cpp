@@ -212,6 +212,8 @@ TEST_CASE("a layer that cannot work on split channels gets all of them, even if 
                               "dropout: 0.5",
                               "gaussian_noise: 0.1",
                               "lambda: x * random_normal(x) + roll(x, 1, axis=1)",
+                              "lambda: cumsum(x, axis=-1) * arange(24)",
+                              "lambda: one_hot(argmax(x, axis=-1), 24) * flip(x, axis=2)",
                               "upsampling2d: {size: 2}",
                               "zero_padding2d: 1",
                               "max_pooling2d: 2",

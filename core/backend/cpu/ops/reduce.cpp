@@ -5,12 +5,14 @@
 #include <algorithm>
 
 #include "core/backend/cpu/kernels.h"
+#include "core/backend/cpu/ops/reduce_rows.h"
 
 namespace trainctl::cpu {
 namespace {
 
-constexpr std::int64_t of_values = 8192, of_rows = 1024;  // values of a row, or rows, that are added at a time
-constexpr std::int64_t columns = 128;                     // of a matrix that are added at a time
+constexpr std::int64_t of_values = longest_reduced_row,
+                       of_rows = 1024;  // values of a row, or rows, that are added at a time
+constexpr std::int64_t columns = 128;   // of a matrix that are added at a time
 
 // x as [outer, count, inner], of which `count` is reduced.
 struct ReducedView {
@@ -70,6 +72,17 @@ void reduce_columns(const T* x, std::int64_t count, std::int64_t inner, std::int
   });
 }
 
+// Writes y[at], or adds to it.
+void write_value(std::int64_t at, float value, DType dtype, bool accumulate, void* y) {
+  if (dtype == DType::float32) {
+    float& of = static_cast<float*>(y)[at];
+    of = accumulate ? of + value : value;
+  } else {
+    Bf16& of = static_cast<Bf16*>(y)[at];
+    of = store<Bf16>(accumulate ? load(of) + value : value);
+  }
+}
+
 struct ReduceKernel {
   ReducedView view;
   std::int64_t piece = of_values;  // values that are added at a time
@@ -120,19 +133,25 @@ struct ReduceKernel {
     for (std::int64_t o = 0; o < view.outer; ++o) write(o, reduce_values<kind>(pieces + o * of_row, of_row), y);
   }
 
-  void write(std::int64_t at, float value, void* y) const {
-    value *= scale;
-    if (to == DType::float32) {
-      float& of = static_cast<float*>(y)[at];
-      of = accumulate ? of + value : value;
-    } else {
-      Bf16& of = static_cast<Bf16*>(y)[at];
-      of = store<Bf16>(accumulate ? load(of) + value : value);
-    }
-  }
+  void write(std::int64_t at, float value, void* y) const { write_value(at, value * scale, to, accumulate, y); }
 };
 
 }  // namespace
+
+void reduce_rows(const Reduce& def, DType dtype, const void* x, std::int64_t rows, std::int64_t count, void* y) {
+  const auto run = [&]<ReduceKind kind, class T>(const T* values) {
+    for (std::int64_t row = 0; row < rows; ++row) {
+      const float value = reduce_values<kind>(values + row * count, count);
+      write_value(row, value * def.scale, def.dtype, false, y);
+    }
+  };
+  const auto run_kind = [&]<class T>(const T* values) {
+    if (def.reduction == ReduceKind::sum) return run.template operator()<ReduceKind::sum>(values);
+    if (def.reduction == ReduceKind::maximum) return run.template operator()<ReduceKind::maximum>(values);
+    run.template operator()<ReduceKind::minimum>(values);
+  };
+  dtype == DType::float32 ? run_kind(static_cast<const float*>(x)) : run_kind(static_cast<const Bf16*>(x));
+}
 
 Lowering lower_reduce(const LowerContext& context) {
   const auto& def = context.op.as<Reduce>();

@@ -51,15 +51,19 @@ TRAINCTL_INLINE inline float tanh_approx(float x) {
   return x < 0 ? -y : y;
 }
 
-// erf(x), by formula 7.1.26 of Abramowitz and Stegun, Handbook of Mathematical Functions.
-TRAINCTL_INLINE inline float erf_approx(float x) {
+// erf(x), by formula 7.1.26 of Abramowitz and Stegun, Handbook of Mathematical Functions, and e^(-x^2).
+struct ErfAndGauss {
+  float erf, gauss;
+};
+TRAINCTL_INLINE inline ErfAndGauss erf_and_gauss(float x) {
   const float a = x < 0 ? -x : x;
   const float t = 1.0f / (1.0f + 0.3275911f * a);
   const float p =
       t * (0.254829592f + t * (-0.284496736f + t * (1.421413741f + t * (-1.453152027f + t * 1.061405429f))));
-  const float y = 1.0f - p * exp_approx(-a * a);
-  return x < 0 ? -y : y;
+  const float gauss = exp_approx(-a * a), y = 1.0f - p * gauss;
+  return {x < 0 ? -y : y, gauss};
 }
+TRAINCTL_INLINE inline float erf_approx(float x) { return erf_and_gauss(x).erf; }
 
 // e^x - 1 for x <= 0, by its Taylor series near 0, where the difference would cancel.
 TRAINCTL_INLINE inline float expm1_approx(float x) {

@@ -1,6 +1,7 @@
 // The functions of elementwise programs in float32, over a block of values.
 #pragma once
 
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -12,7 +13,8 @@ namespace trainctl::cpu {
 
 // e^x with infinity above the range of float32 and 0 below that of normal numbers.
 TRAINCTL_INLINE inline float exp_of(float x) {
-  const float y = x > 87.0f ? exp_approx(x - 1.0f) * 2.71828183f : exp_approx(x);
+  const bool large = x > 87.0f;
+  const float y = exp_approx(large ? x - 1.0f : x) * (large ? 2.71828183f : 1.0f);
   return x > 88.7f ? std::numeric_limits<float>::infinity() : x < -87.0f ? 0.0f : y;
 }
 
@@ -107,8 +109,27 @@ TRAINCTL_INLINE inline float value_of(float a, float b, float c) {
   return 0;
 }
 
-// y[i] = the function of a[i], b[i] and c[i] for i < count; y may be one of them.
-using BlockFunction = void (*)(const float* a, const float* b, const float* c, float* y, std::int64_t count);
+// An operand of a block: value i is values[i & mask]. The mask is -1 for one value after the other, and 0 for
+// `constant_values` equal values.
+struct BlockOperand {
+  const float* values;
+  std::int64_t mask;
+};
+inline constexpr int constant_values = 32;
+
+// y[i] = the function of value i of the operands for i < count; y may be one of them.
+using BlockFunction = void (*)(const BlockOperand* operands, float* y, std::int64_t count);
 BlockFunction block_function(ScalarFunction function);
+
+// A step from a value v and an operand b: v + b, v - b, b - v, v * b, v * v (without b), or v itself.
+enum class ChainStep { add, subtract, subtract_from, multiply, square, none };
+inline constexpr std::size_t most_chain_steps = 3;
+
+// The function that begins with the first operand, and in each step takes the next one. Steps after the last one are
+// `none`.
+BlockFunction chain_function(const std::array<ChainStep, most_chain_steps>& steps);
+
+// erf(x) and e^(-x^2) of the operand x, which need the same exponential. The results may be x.
+void erf_and_gauss(const BlockOperand& x, float* erf, float* gauss, std::int64_t count);
 
 }  // namespace trainctl::cpu

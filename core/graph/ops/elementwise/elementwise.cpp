@@ -2,6 +2,7 @@
 #include "core/graph/ops/elementwise/elementwise.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/graph/differentiator.h"
 #include "core/graph/ops/attributes.h"
@@ -88,7 +89,7 @@ void Elementwise::differentiate(const Op& op, Differentiator& differentiator) co
     operands.push_back(dy);
   }
   const std::vector<int> gradients = graph.gradients(roots, seeds, program.inputs);
-  std::vector<TensorId> wanted;
+  std::vector<std::pair<TensorId, std::size_t>> wanted;  // inputs, and the numbers of their gradients in `results`
   std::vector<int> results;
   std::vector<DType> types;
   for (std::size_t i = 0; i < op.inputs.size(); ++i) {
@@ -98,9 +99,13 @@ void Elementwise::differentiate(const Op& op, Differentiator& differentiator) co
       contribute_broadcast(op, op.inputs[i], operands[static_cast<std::size_t>(step.index)], differentiator);
       continue;
     }
-    wanted.push_back(op.inputs[i]);
+    const DType type = differentiator.tensor(op.inputs[i]).type.dtype;
+    std::size_t at = 0;
+    while (at < results.size() && (results[at] != gradients[i] || types[at] != type)) ++at;
+    wanted.emplace_back(op.inputs[i], at);
+    if (at < results.size()) continue;
     results.push_back(gradients[i]);
-    types.push_back(differentiator.tensor(op.inputs[i]).type.dtype);
+    types.push_back(type);
   }
   if (wanted.empty()) return;
   ElementwiseProgram made = graph.program(results);
@@ -113,7 +118,7 @@ void Elementwise::differentiate(const Op& op, Differentiator& differentiator) co
   auto def = std::make_shared<Elementwise>(std::move(made), std::move(types));
   def->linear = std::move(of_outputs);
   const std::vector<TensorId> found = differentiator.emit(std::move(def), std::move(read), op);
-  for (std::size_t i = 0; i < wanted.size(); ++i) contribute_broadcast(op, wanted[i], found[i], differentiator);
+  for (const auto& [input, at] : wanted) contribute_broadcast(op, input, found[at], differentiator);
 }
 
 }  // namespace trainctl

@@ -1,0 +1,180 @@
+// Runs elementwise programs: reads blocks of the inputs, computes instruction by instruction, and writes the results.
+#include "core/backend/cpu/ops/elementwise/elementwise_kernel.h"
+
+#include <algorithm>
+#include <array>
+
+#include "core/backend/cpu/kernels.h"
+#include "core/graph/ops/elementwise/broadcast.h"
+
+namespace trainctl::cpu {
+namespace {
+
+TRAINCTL_INLINE inline float load_value(std::int32_t value) { return static_cast<float>(value); }
+template <class T>
+TRAINCTL_INLINE inline float load_value(T value) {
+  return load(value);
+}
+
+// Reads `count` values, `step` (0 or 1) elements apart.
+template <class T>
+void read_values(const T* from, std::int64_t step, std::int64_t count, float* to) {
+  simd([=]() TRAINCTL_INLINE {
+    if (step == 0) {
+      const float value = load_value(*from);
+      for (std::int64_t i = 0; i < count; ++i) to[i] = value;
+      return;
+    }
+#pragma omp simd
+    for (std::int64_t i = 0; i < count; ++i) to[i] = load_value(from[i]);
+  });
+}
+
+void read_values(DType dtype, const void* base, std::int64_t offset, std::int64_t step, std::int64_t count, float* to) {
+  switch (dtype) {
+    case DType::float32:
+      return read_values(static_cast<const float*>(base) + offset, step, count, to);
+    case DType::bfloat16:
+      return read_values(static_cast<const Bf16*>(base) + offset, step, count, to);
+    case DType::int32:
+      return read_values(static_cast<const std::int32_t*>(base) + offset, step, count, to);
+    case DType::uint8:
+      return read_values(static_cast<const std::uint8_t*>(base) + offset, step, count, to);
+    default:
+      require(false, "elementwise: an input has another dtype than float32, bfloat16, int32 and uint8");
+  }
+}
+
+void write_values(DType dtype, const BlockOperand& from, std::int64_t offset, std::int64_t count, void* base) {
+  const float* values = from.values;
+  const bool is_constant = from.mask == 0;
+  if (dtype == DType::float32) {
+    float* to = static_cast<float*>(base) + offset;
+    is_constant ? std::fill_n(to, count, *values) : std::copy_n(values, count, to);
+    return;
+  }
+  Bf16* to = static_cast<Bf16*>(base) + offset;
+  if (is_constant) {
+    std::fill_n(to, count, store<Bf16>(*values));
+    return;
+  }
+  simd([=]() TRAINCTL_INLINE {
+#pragma omp simd
+    for (std::int64_t i = 0; i < count; ++i) to[i] = store<Bf16>(values[i]);
+  });
+}
+
+}  // namespace
+
+ElementwiseKernel::ElementwiseKernel(const Elementwise& def, const std::vector<TensorType>& inputs, const Shape& to)
+    : code_(compile_elementwise(def.program)), dtypes_(def.dtypes) {
+  require(code_.values() <= static_cast<int>(most_values), "elementwise: the program has too many values");
+  BroadcastView broadcast = broadcast_view(inputs, to);
+  length_ = broadcast.sizes.back();
+  rows_ = broadcast.count() / length_;
+  sizes_ = std::move(broadcast.sizes);
+  sizes_.pop_back();
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    std::vector<std::int64_t>& strides = broadcast.strides[i];
+    const std::int64_t step = strides.back();
+    strides.pop_back();
+    const bool same = length_ <= block && std::all_of(strides.begin(), strides.end(), [](auto of) { return of == 0; });
+    inputs_.push_back({inputs[i].dtype, step, std::move(strides), same});
+  }
+}
+
+std::int64_t ElementwiseKernel::rows_of_block() const { return std::max<std::int64_t>(1, block / length_); }
+
+std::int64_t ElementwiseKernel::blocks() const { return divide_up(rows_, rows_of_block()) * divide_up(length_, block); }
+
+std::int64_t ElementwiseKernel::workspace() const {
+  return (code_.registers + code_.inputs) * block + std::ssize(code_.constants) * constant_values;
+}
+
+ElementwiseKernel::Part ElementwiseKernel::part(std::int64_t number) const {
+  const std::int64_t grouped = rows_of_block(), of_row = divide_up(length_, block);
+  const std::int64_t row = number / of_row * grouped, first = number % of_row * block;
+  return {row, std::min(grouped, rows_ - row), first, std::min(block, length_ - first)};
+}
+
+std::int64_t ElementwiseKernel::InputRows::offset(const std::vector<std::int64_t>& sizes, std::int64_t row) const {
+  std::int64_t found = 0;
+  for (std::size_t d = sizes.size(); d-- > 0;) {
+    found += row % sizes[d] * strides[d];
+    row /= sizes[d];
+  }
+  return found;
+}
+
+// Makes the values of an input available: where they are, if they are float32 one after the other.
+BlockOperand ElementwiseKernel::read(const InputRows& input, const void* from, const Part& part, float* to) const {
+  const std::int64_t begin = input.offset(sizes_, part.row) + part.first * input.step;
+  const bool crosses_dimension =
+      part.rows > 1 &&
+      (input.strides.back() != length_ || part.row / sizes_.back() != (part.row + part.rows - 1) / sizes_.back());
+  if (input.step == 1 && input.dtype == DType::float32 && !crosses_dimension) {
+    return {static_cast<const float*>(from) + begin, -1};
+  }
+  if (input.step == 0 && part.rows == 1) {
+    read_values(input.dtype, from, begin, 0, constant_values, to);
+    return {to, 0};
+  }
+  for (std::int64_t r = 0; r < part.rows; ++r) {
+    const std::int64_t offset = input.offset(sizes_, part.row + r) + part.first * input.step;
+    read_values(input.dtype, from, offset, input.step, part.length, to + r * part.length);
+  }
+  return {to, -1};
+}
+
+void ElementwiseKernel::compute(const BlockOperand* values, float* registers, std::int64_t count,
+                                float* last_result) const {
+  for (const ElementwiseInstruction& of : code_.instructions) {
+    BlockOperand operands[most_chain_steps + 1];
+    for (std::size_t k = 0; k < of.operands.size(); ++k) operands[k] = values[of.operands[k]];
+    float* const to = registers + of.to * block;
+    if (of.function == nullptr) {
+      erf_and_gauss(operands[0], to, registers + of.second * block, count);
+    } else {
+      of.function(operands, last_result != nullptr && &of == &code_.instructions.back() ? last_result : to, count);
+    }
+  }
+}
+
+void ElementwiseKernel::run(const void* const* inputs, void* const* outputs, std::int64_t begin, std::int64_t end,
+                            float* workspace) const {
+  float* const registers = workspace;
+  float* const blocks_of_inputs = registers + code_.registers * block;
+  float* const constants = blocks_of_inputs + code_.inputs * block;
+  std::array<BlockOperand, most_values> values;
+  for (int r = 0; r < code_.registers; ++r) values[static_cast<std::size_t>(r)] = {registers + r * block, -1};
+  for (std::size_t k = 0; k < code_.constants.size(); ++k) {
+    float* const of = constants + static_cast<std::int64_t>(k) * constant_values;
+    std::fill_n(of, constant_values, code_.constants[k]);
+    values[static_cast<std::size_t>(code_.first_constant()) + k] = {of, 0};
+  }
+  const auto read_input = [&](std::size_t i, const Part& of) {
+    values[static_cast<std::size_t>(code_.first_input()) + i] =
+        read(inputs_[i], inputs[i], of, blocks_of_inputs + static_cast<std::int64_t>(i) * block);
+  };
+  const Part first_rows{0, std::min(rows_of_block(), rows_), 0, length_};
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    if (inputs_[i].same_in_rows) read_input(i, first_rows);
+  }
+  const int last = code_.last_result;
+  const bool in_place = last >= 0 && dtypes_[static_cast<std::size_t>(last)] == DType::float32;
+  for (std::int64_t b = begin; b < end; ++b) {
+    const Part of = part(b);
+    const std::int64_t offset = of.row * length_ + of.first, count = of.rows * of.length;
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+      if (!inputs_[i].same_in_rows) read_input(i, of);
+    }
+    compute(values.data(), registers, count, in_place ? static_cast<float*>(outputs[last]) + offset : nullptr);
+    // The first result comes last, since it may overwrite an input that another result still reads.
+    for (std::size_t r = dtypes_.size(); r-- > 0;) {
+      if (in_place && static_cast<int>(r) == last) continue;
+      write_values(dtypes_[r], values[static_cast<std::size_t>(code_.results[r])], offset, count, outputs[r]);
+    }
+  }
+}
+
+}  // namespace trainctl::cpu

@@ -1,0 +1,56 @@
+// Runs an elementwise program over blocks of values in the cache of a thread.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/backend/cpu/ops/elementwise/elementwise_code.h"
+#include "core/graph/ops/elementwise/elementwise.h"
+
+namespace trainctl::cpu {
+
+class ElementwiseKernel {
+ public:
+  static constexpr std::int64_t block = 1024;      // values of a register
+  static constexpr std::size_t most_values = 512;  // of a program: registers, constants and inputs
+
+  // `to` is the shape of the outputs.
+  ElementwiseKernel(const Elementwise& def, const std::vector<TensorType>& inputs, const Shape& to);
+
+  // The number of blocks into which the outputs are divided. It depends on the shapes only.
+  std::int64_t blocks() const;
+  // The number of float values that run() needs as scratch memory, aligned to 64 bytes.
+  std::int64_t workspace() const;
+  // Computes the blocks [begin, end). Inputs and outputs are the addresses of the whole tensors.
+  void run(const void* const* inputs, void* const* outputs, std::int64_t begin, std::int64_t end,
+           float* workspace) const;
+
+ private:
+  // An input by the rows of the output: element (row, i) is at offset(row) + i * step.
+  struct InputRows {
+    DType dtype = DType::float32;
+    std::int64_t step = 0;              // 0: one value for the whole row
+    std::vector<std::int64_t> strides;  // of the dimensions of rows
+    bool same_in_rows = false;          // whether all rows are equal, and fit into a register
+
+    std::int64_t offset(const std::vector<std::int64_t>& sizes, std::int64_t row) const;
+  };
+  // The values of a block: rows [row, row + rows), in each `length` values from `first` on.
+  struct Part {
+    std::int64_t row = 0, rows = 1, first = 0, length = 0;
+  };
+
+  std::int64_t rows_of_block() const;
+  Part part(std::int64_t number) const;
+  BlockOperand read(const InputRows& input, const void* from, const Part& part, float* to) const;
+  void compute(const BlockOperand* values, float* registers, std::int64_t count, float* last_result) const;
+
+  ElementwiseCode code_;
+  std::vector<DType> dtypes_;  // of the results
+  // The output as rows, whose dimensions are merged where all inputs allow it.
+  std::int64_t length_ = 1, rows_ = 1;
+  std::vector<std::int64_t> sizes_;  // of the dimensions of rows
+  std::vector<InputRows> inputs_;
+};
+
+}  // namespace trainctl::cpu
