@@ -77,8 +77,8 @@ struct ChainedLayer : LayerOptions {
 
 // The key `name`, which all layers have.
 template <class T>
-Keys<T> named_layer_keys(std::string kind, std::string meaning) {
-  Keys<T> keys(std::move(kind), std::move(meaning));
+Keys<T> named_layer_keys(std::string_view kind, std::string_view meaning) {
+  Keys<T> keys(kind, meaning);
   return std::move(keys).key(
       "name", &T::name,
       "Prefix of the names of the layer's tensors; auto: the kind of the layer, numbered. A name that "
@@ -88,8 +88,8 @@ Keys<T> named_layer_keys(std::string kind, std::string meaning) {
 
 // The keys of layers with one input, or with at least two; a layer adds its own keys.
 template <class T>
-Keys<T> layer_keys(std::string kind, std::string meaning) {
-  Keys<T> keys = named_layer_keys<T>(std::move(kind), std::move(meaning));
+Keys<T> layer_keys(std::string_view kind, std::string_view meaning) {
+  Keys<T> keys = named_layer_keys<T>(kind, meaning);
   if constexpr (std::is_base_of_v<ChainedLayer, T>) {
     std::move(keys).key(
         "from", &T::from,

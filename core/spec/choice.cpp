@@ -25,7 +25,7 @@ const Section* find(const ChoiceTable& table, const std::string& name, const Sou
 // Reads a choice's options from a node: a map, the value of the shorthand key, or null for all defaults.
 bool fill(const Section& section, const Node& node, const SourceLocation& location, Reader& reader, Choice& choice,
           std::string_view ignored = {}) {
-  const auto options = section.make();
+  const std::shared_ptr<Options> options = section.make();
   const ReadingContext context(reader, section.name);
   const bool good = section.read(node, reader, dynamic_cast<void*>(options.get()), ignored);
   choice = {section.name, location, options};

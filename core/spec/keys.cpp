@@ -200,6 +200,29 @@ std::optional<double> leading_number(const std::string& text) {
 
 }  // namespace
 
+bool Key::read(const Node& node, Reader& reader, void* object) const {
+  return functions->read(node, reader, static_cast<char*>(object) + offset) && check_range(type.range, node, reader);
+}
+
+Node Key::write(const void* object) const { return functions->write(static_cast<const char*>(object) + offset); }
+
+Key& add_key(Section& section, std::string_view name, std::string_view meaning, const Range& range, bool required,
+             const MemberFunctions& functions, std::ptrdiff_t offset, const void* defaults) {
+  Key& key = section.keys.emplace_back();
+  key.name = name;
+  key.meaning = meaning;
+  key.type = functions.type();
+  key.type.range = range;
+  key.required = required;
+  key.functions = &functions;
+  key.offset = offset;
+  if (!required && key.type.kind != TypeInfo::Kind::section) {
+    const Node value = key.write(defaults);
+    if (!value.is_null()) key.default_text = flow_text(value);
+  }
+  return key;
+}
+
 const Key* Section::find(std::string_view key) const {
   for (const Key& candidate : keys) {
     if (candidate.name == key && !candidate.rest) return &candidate;

@@ -12,6 +12,7 @@
 // describes and writes a member of that type.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <string>
@@ -35,7 +36,21 @@ namespace trainctl {
 template <class T>
 struct Value;
 
-// A key of a section. The type of its member is erased: the functions take the options struct as void*.
+// The functions of Value<Member> for a member whose type is erased.
+struct MemberFunctions {
+  TypeInfo (*type)();
+  bool (*read)(const Node& node, Reader& reader, void* member);
+  Node (*write)(const void* member);
+};
+template <class Member>
+inline constexpr MemberFunctions member_functions = {
+    [] { return Value<Member>::type(); },
+    [](const Node& node, Reader& reader, void* member) {
+      return Value<Member>::read(node, reader, *static_cast<Member*>(member));
+    },
+    [](const void* member) { return Value<Member>::write(*static_cast<const Member*>(member)); }};
+
+// A key of a section. The types of the options struct and of its member are erased.
 struct Key {
   std::string name;
   std::string meaning;  // one sentence, with units
@@ -43,8 +58,12 @@ struct Key {
   bool required = false;
   std::string default_text;  // one line of YAML; empty if there is no default
   bool rest = false;         // its value is a map of the entries whose keys are not keys of the section
-  std::function<bool(const Node&, Reader&, void*)> read;
-  std::function<Node(const void*)> write;
+  const MemberFunctions* functions = nullptr;
+  std::ptrdiff_t offset = 0;  // bytes from the begin of the options struct to the member
+
+  // Reads the member of an options struct; returns false after reporting an error.
+  bool read(const Node& node, Reader& reader, void* object) const;
+  Node write(const void* object) const;
 
   // The section and the options of a flattened choice: the keys of the choice are in the same map as this key.
   // `flatten` reads the choice's name and returns the section and options; it is empty for all other keys.
@@ -62,7 +81,7 @@ struct Section {
   std::vector<std::string> aliases;  // for a choice: other names that configs may use; output always shows `name`
   std::string shorthand;             // the key that is set if the value is not a map: `resize: 256`
   std::vector<Key> keys;
-  std::function<std::shared_ptr<Options>()> make;  // set if the struct derives from Options
+  std::unique_ptr<Options> (*make)() = nullptr;  // set if the struct derives from Options
   // A group of keys. At most one key of an `exclusive` group may have a value; at least one key of a `needed` group
   // must have a value. The schema contains both rules.
   struct Group {
@@ -96,43 +115,50 @@ struct Section {
 // Reports a number outside the range ("units must be at least 1, not 0"); in lists and maps, checks every number.
 bool check_range(const Range& range, const Node& node, Reader& reader);
 
+// Adds a key to the section. `offset` is the position of its member in the options struct; `defaults` is an options
+// struct with the default values. A key has more than this function sets only if Keys sets it.
+Key& add_key(Section& section, std::string_view name, std::string_view meaning, const Range& range, bool required,
+             const MemberFunctions& functions, std::ptrdiff_t offset, const void* defaults);
+
+// The compiler makes a copy of each function here for each options struct or each type of a member. Therefore they do
+// as little as possible; add_key() does the rest.
 template <class T>
 class Keys {
  public:
-  Keys(std::string name, std::string meaning) {
-    section_.name = std::move(name);
-    section_.meaning = std::move(meaning);
+  Keys(std::string_view name, std::string_view meaning) {
+    section_.name = name;
+    section_.meaning = meaning;
     if constexpr (std::is_base_of_v<Options, T>) {
-      section_.make = [] { return std::shared_ptr<Options>(std::make_shared<T>()); };
+      section_.make = [] { return std::unique_ptr<Options>(new T()); };
     }
   }
 
   template <class Member, class Owner>
-  Keys&& key(std::string name, Member Owner::*member, std::string meaning, Range range = {}) && {
-    add(std::move(name), member, std::move(meaning), range, false);
+  Keys&& key(std::string_view name, Member Owner::*member, std::string_view meaning, const Range& range = {}) && {
+    add(name, member, meaning, range, false);
     return std::move(*this);
   }
   template <class Member, class Owner>
-  Keys&& required(std::string name, Member Owner::*member, std::string meaning, Range range = {}) && {
-    add(std::move(name), member, std::move(meaning), range, true);
+  Keys&& required(std::string_view name, Member Owner::*member, std::string_view meaning, const Range& range = {}) && {
+    add(name, member, meaning, range, true);
     return std::move(*this);
   }
   // Declares a map that has all entries of the section whose keys are not keys of the section. `name` describes them in
   // the reference.
   template <class Member, class Owner>
-  Keys&& rest(std::string name, Member Owner::*member, std::string meaning, Range range = {}) && {
-    add(std::move(name), member, std::move(meaning), range, false);
-    section_.keys.back().rest = true;
-    section_.keys.back().default_text.clear();
+  Keys&& rest(std::string_view name, Member Owner::*member, std::string_view meaning, const Range& range = {}) && {
+    Key& key = add(name, member, meaning, range, false);
+    key.rest = true;
+    key.default_text.clear();
     return std::move(*this);
   }
   // Declares a flattened choice (a ChoiceOf): the keys of its options are in the same map as this key. Example:
   // `dataset: idx`, next to the key `images` of idx. The key is required unless the member has a default.
   template <class Member, class Owner>
-  Keys&& flattened(std::string name, Member Owner::*member, std::string meaning) && {
-    const bool required = !(T{}.*member);
-    add(std::move(name), member, std::move(meaning), {}, required);
-    section_.keys.back().flatten = [member](const Node& node, Reader& reader, void* object) -> Key::Flattened {
+  Keys&& flattened(std::string_view name, Member Owner::*member, std::string_view meaning) && {
+    const bool required = !(*defaults_.*member);
+    add(name, member, meaning, {}, required).flatten = [member](const Node& node, Reader& reader,
+                                                                void* object) -> Key::Flattened {
       const OpenChoice open = open_choice(Value<Member>::type().table(), node, reader);
       if (!open.section) return {};
       static_cast<Choice&>(static_cast<T*>(object)->*member) = {open.section->name, node.location, open.options};
@@ -174,27 +200,14 @@ class Keys {
 
  private:
   template <class Member, class Owner>
-  void add(std::string name, Member Owner::*member, std::string meaning, Range range, bool required) {
+  Key& add(std::string_view name, Member Owner::*member, std::string_view meaning, const Range& range, bool required) {
     static_assert(std::is_base_of_v<Owner, T>);
-    Key key;
-    key.name = std::move(name);
-    key.meaning = std::move(meaning);
-    key.type = Value<Member>::type();
-    key.type.range = range;
-    key.required = required;
-    const T defaults{};
-    if (!required && key.type.kind != TypeInfo::Kind::section) {
-      const Node value = Value<Member>::write(defaults.*member);
-      if (!value.is_null()) key.default_text = flow_text(value);
-    }
-    key.read = [member, range](const Node& node, Reader& reader, void* object) {
-      Member& target = static_cast<T*>(object)->*member;
-      return Value<Member>::read(node, reader, target) && check_range(range, node, reader);
-    };
-    key.write = [member](const void* object) { return Value<Member>::write(static_cast<const T*>(object)->*member); };
-    section_.keys.push_back(std::move(key));
+    const T& defaults = *defaults_;
+    const auto offset = reinterpret_cast<const char*>(&(defaults.*member)) - reinterpret_cast<const char*>(&defaults);
+    return add_key(section_, name, meaning, range, required, member_functions<Member>, offset, &defaults);
   }
 
+  std::unique_ptr<const T> defaults_{new T()};
   Section section_;
 };
 

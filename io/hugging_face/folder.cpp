@@ -78,7 +78,7 @@ HuggingFaceFolder::HuggingFaceFolder(const std::string& path) {
   const std::string index = path + index_name;
   if (exists(path + single_name)) {
     files_.push_back(open_file(path + single_name));
-    for (const StoredTensor& tensor : files_[0]->header().tensors) places_[tensor.name] = {0, &tensor};
+    for (const StoredTensor& tensor : files_[0]->header().tensors) tensors_[tensor.name] = {0, &tensor};
   } else if (exists(index)) {
     open_shards(path, index);
   } else if (exists(path + "/pytorch_model.bin") || exists(path + "/pytorch_model.bin.index.json")) {
@@ -87,7 +87,7 @@ HuggingFaceFolder::HuggingFaceFolder(const std::string& path) {
   } else {
     damaged(path, "holds no weights: neither model.safetensors nor model.safetensors.index.json");
   }
-  for (const auto& [name, place] : places_) names_.push_back(name);
+  for (const auto& [name, tensor] : tensors_) names_.push_back(name);
 }
 
 void HuggingFaceFolder::open_shards(const std::string& folder, const std::string& index) {
@@ -103,22 +103,22 @@ void HuggingFaceFolder::open_shards(const std::string& folder, const std::string
       if (!expected.contains(tensor.name)) {
         damaged(path, format("holds the tensor '{}', which the index does not put into this shard", tensor.name));
       }
-      places_[tensor.name] = {files_.size() - 1, &tensor};
+      tensors_[tensor.name] = {files_.size() - 1, &tensor};
     }
     for (const std::string& name : expected) {
-      if (!places_.contains(name))
+      if (!tensors_.contains(name))
         damaged(path, format("does not hold the tensor '{}', which the index puts here", name));
     }
   }
 }
 
 const StoredTensor* HuggingFaceFolder::find(const std::string& name) const {
-  const auto found = places_.find(name);
-  return found == places_.end() ? nullptr : found->second.tensor;
+  const auto found = tensors_.find(name);
+  return found == tensors_.end() ? nullptr : found->second.tensor;
 }
 
 void HuggingFaceFolder::read(const std::string& name, float* to) const {
-  const auto& [file, tensor] = places_.at(name);
+  const auto& [file, tensor] = tensors_.at(name);
   if (tensor->dtype == DType::float32) return files_[file]->read(*tensor, to);
   std::vector<char> bytes(static_cast<std::size_t>(tensor->bytes()));
   files_[file]->read(*tensor, bytes.data());

@@ -29,14 +29,14 @@ class HuggingFaceFolder {
   void read(const std::string& name, float* to) const;
 
  private:
-  struct Place {
+  struct FileTensor {
     std::size_t file;
     const StoredTensor* tensor;
   };
   void open_shards(const std::string& folder, const std::string& index);
 
   std::vector<std::unique_ptr<SafetensorsFile>> files_;
-  std::map<std::string, Place> places_;  // key: name of the tensor
+  std::map<std::string, FileTensor> tensors_;  // key: name of the tensor
   std::vector<std::string> names_;
 };
 

@@ -23,7 +23,7 @@ std::optional<Snapshot> broadcast_position(const std::optional<Snapshot>& mine, 
                  {"seed", mine->position.seed},
                  {"epoch", mine->position.epoch},
                  {"offset", mine->position.offset},
-                 {"facts", mine->metadata},
+                 {"metadata", mine->metadata},
                  {"metrics", json_numbers(mine->metrics)}};
     if (mine->best) {
       json["best"] = {{"monitor", mine->best->monitor},
@@ -39,7 +39,7 @@ std::optional<Snapshot> broadcast_position(const std::optional<Snapshot>& mine, 
   Snapshot snapshot;
   snapshot.step = json.at("step");
   snapshot.position = {json.at("seed"), json.at("epoch"), json.at("offset")};
-  snapshot.metadata = json.at("facts").get<SnapshotMetadata>();
+  snapshot.metadata = json.at("metadata").get<SnapshotMetadata>();
   for (const auto& [name, value] : json.at("metrics").items()) snapshot.metrics[name] = number_of(value);
   if (const auto best = json.find("best"); best != json.end()) {
     snapshot.best = {best->at("monitor"), best->at("maximum"), best->at("value"), best->at("step")};

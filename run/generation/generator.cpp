@@ -58,7 +58,7 @@ struct Generator::Steps {
   Batch batch;
 };
 
-struct Generator::Place {
+struct Generator::ReadTokens {
   std::int64_t begin = 0;  // the token at the network's first position
   std::int64_t done = 0;   // positions that the network has computed, and keeps
   std::int64_t added = 0;  // positions of the last step; 0 or less: none
@@ -135,16 +135,16 @@ void Generator::add_program(const RunSpec& spec, std::int64_t steps, std::vector
 }
 
 // Computes the next positions of all texts that have not ended.
-void Generator::step(Steps& steps, const std::vector<ContinuedText>& texts, std::vector<Place>& places) {
+void Generator::step(Steps& steps, const std::vector<ContinuedText>& texts, std::vector<ReadTokens>& reads) {
   std::vector<std::int32_t>& tokens = steps.inputs[tokens_input_];
   std::fill(tokens.begin(), tokens.end(), 0);
   const bool fills = steps.logits == no_tensor;  // the last token is left to the program with logits
   for (std::size_t i = 0; i < texts.size(); ++i) {
-    Place& place = places[i];
-    steps.starts[i] = static_cast<std::int32_t>(place.done);
-    place.added = std::min(place.open(texts[i]) - (fills ? 1 : 0), steps.count);
-    if (place.added <= 0) continue;
-    std::copy_n(texts[i].tokens().begin() + place.begin + place.done, place.added,
+    ReadTokens& read = reads[i];
+    steps.starts[i] = static_cast<std::int32_t>(read.done);
+    read.added = std::min(read.open(texts[i]) - (fills ? 1 : 0), steps.count);
+    if (read.added <= 0) continue;
+    std::copy_n(texts[i].tokens().begin() + read.begin + read.done, read.added,
                 tokens.begin() + static_cast<std::int64_t>(i) * steps.count);
   }
   StepResult result;
@@ -165,35 +165,35 @@ std::span<const float> Generator::logits(const Steps& steps, std::size_t text, s
 }
 
 // Moves on to the last tokens of a text that is longer than the positions of the network.
-void Generator::fit(const ContinuedText& text, Place& place) const {
+void Generator::fit(const ContinuedText& text, ReadTokens& read) const {
   const std::int64_t length = std::ssize(text.tokens());
-  if (length - place.begin <= sizes_.positions) return;
-  place.begin = length - (problem_.empty() ? std::max<std::int64_t>(1, sizes_.positions / 2) : sizes_.positions);
-  place.done = 0;
+  if (length - read.begin <= sizes_.positions) return;
+  read.begin = length - (problem_.empty() ? std::max<std::int64_t>(1, sizes_.positions / 2) : sizes_.positions);
+  read.done = 0;
 }
 
 void Generator::run(std::vector<ContinuedText>& texts, std::int64_t first, const SamplingOptions& options,
                     const std::function<bool()>& added) {
-  std::vector<Place> places(texts.size());
+  std::vector<ReadTokens> reads(texts.size());
   for (;;) {
     std::int64_t most = 0;  // new positions of any text
     for (std::size_t i = 0; i < texts.size(); ++i) {
-      fit(texts[i], places[i]);
-      most = std::max(most, places[i].open(texts[i]));
+      fit(texts[i], reads[i]);
+      most = std::max(most, reads[i].open(texts[i]));
     }
     if (most == 0) return;
     Steps& steps = most == 1 ? *steps_.front() : *steps_.back();
-    step(steps, texts, places);
+    step(steps, texts, reads);
     for (std::size_t i = 0; i < texts.size(); ++i) {
-      Place& place = places[i];
-      if (place.added <= 0) continue;
-      place.done += place.added;
-      if (place.open(texts[i]) == 0) {
+      ReadTokens& read = reads[i];
+      if (read.added <= 0) continue;
+      read.done += read.added;
+      if (read.open(texts[i]) == 0) {
         const std::int64_t position = std::ssize(texts[i].tokens());
         texts[i].add(
-            choose_token(logits(steps, i, place.added - 1), options, first + static_cast<std::int64_t>(i), position));
+            choose_token(logits(steps, i, read.added - 1), options, first + static_cast<std::int64_t>(i), position));
       }
-      if (!problem_.empty()) place.done = 0;
+      if (!problem_.empty()) read.done = 0;
     }
     if (!added()) return;
   }

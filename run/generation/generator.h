@@ -52,12 +52,12 @@ class Generator {
            const std::function<bool()>& added);
 
  private:
-  struct Steps;  // a program with its batch
-  struct Place;  // a text's tokens in the network's memory
+  struct Steps;       // a program with its batch
+  struct ReadTokens;  // a text's tokens in the network's memory
 
   void add_program(const RunSpec& spec, std::int64_t steps, std::vector<Program>& programs);
-  void fit(const ContinuedText& text, Place& place) const;
-  void step(Steps& steps, const std::vector<ContinuedText>& texts, std::vector<Place>& places);
+  void fit(const ContinuedText& text, ReadTokens& read) const;
+  void step(Steps& steps, const std::vector<ContinuedText>& texts, std::vector<ReadTokens>& reads);
   std::span<const float> logits(const Steps& steps, std::size_t text, std::int64_t step);
 
   GeneratorSizes sizes_;

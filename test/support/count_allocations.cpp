@@ -1,25 +1,22 @@
 // Replaces operator new and delete of the test program, and counts calls.
 #include "test/support/count_allocations.h"
 
-#include <dlfcn.h>
-
 #include <atomic>
 #include <cstdlib>
 #include <new>
+
+// The linker defines these symbols: the begin of the program and the end of its code.
+extern "C" const char __executable_start[], etext[];
 
 namespace {
 
 std::atomic<std::int64_t> count = 0;
 
-// The base address of the program or library that contains an address.
-const void* object_of(const void* address) {
-  Dl_info info;
-  return dladdr(address, &info) != 0 ? info.dli_fbase : nullptr;
-}
+// Whether an address is in the code of this program, not of a library.
+bool is_ours(const void* address) { return address >= __executable_start && address < etext; }
 
 void* allocate(std::size_t size, std::size_t alignment, const void* caller) {
-  static const void* const program = object_of(reinterpret_cast<const void*>(&object_of));
-  if (object_of(caller) == program) ++count;
+  if (is_ours(caller)) ++count;
   void* memory = alignment == 0 ? std::malloc(size)
                                 : std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
   if (memory == nullptr) throw std::bad_alloc();

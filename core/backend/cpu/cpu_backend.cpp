@@ -21,6 +21,9 @@ namespace {
 
 constexpr std::int64_t alignment = 64;
 
+// Only allocations from this size on are compared with the free memory, which is read from several files.
+constexpr std::int64_t least_checked = 1 << 20;
+
 // This number is part of the fingerprint. Raise it with every change to the set of kernels or to the bits of their
 // results: choices kept on disk are then timed again.
 constexpr int kernel_generation = 5;
@@ -49,12 +52,12 @@ class CpuBackend final : public Backend {
 
   Memory allocate(std::int64_t bytes) override {
     const std::int64_t size = (std::max<std::int64_t>(bytes, 1) + alignment - 1) / alignment * alignment;
-    const std::int64_t left = free_memory();
+    const std::int64_t left = size < least_checked ? 0 : free_memory();  // 0: unknown
     void* memory = left > 0 && size > left ? nullptr : std::aligned_alloc(alignment, static_cast<std::size_t>(size));
     if (memory == nullptr) {
       throw Error(ErrorKind::resource,
                   format("memory: {:.1f} MB were requested, {:.1f} MB are free", 1e-6 * static_cast<double>(size),
-                         1e-6 * static_cast<double>(left)),
+                         1e-6 * static_cast<double>(free_memory())),
                   "use a smaller batch, fewer ranks on this host, or a smaller network");
     }
     std::memset(memory, 0, static_cast<std::size_t>(size));

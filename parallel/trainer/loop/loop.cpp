@@ -75,17 +75,6 @@ void TrainingLoop::begin() {
   parts_.reports.restart();
 }
 
-// Runs steps until all ranks know the results: one step, unless replicas take steps independently.
-void TrainingLoop::run_steps() {
-  const double begin = seconds_now();
-  do {
-    queue_.start(state_.step, next_pause());
-    finish_step();
-    while (stop_ && !queue_.empty()) finish_step();
-  } while (!stop_ && !combined_);
-  parts_.checkpoints.note_stop_time(seconds_now() - begin);
-}
-
 // Evaluates at the end of an epoch, or of a run that ends within an epoch. Returns false if the evaluation was stopped;
 // a resumed run then begins with the evaluation.
 bool TrainingLoop::evaluate() {

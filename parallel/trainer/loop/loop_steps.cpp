@@ -14,6 +14,17 @@
 
 namespace trainctl {
 
+// Runs steps until all ranks know the results: one step, unless replicas take steps independently.
+void TrainingLoop::run_steps() {
+  const double begin = seconds_now();
+  do {
+    queue_.start(state_.step, next_pause());
+    finish_step();
+    while (stop_ && !queue_.empty()) finish_step();
+  } while (!stop_ && !combined_);
+  parts_.checkpoints.note_stop_time(seconds_now() - begin);
+}
+
 void TrainingLoop::finish_step() {
   const StartedStep step = queue_.finish(state_.step, result_);
   state_.program = step.program;

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/graph/ops/losses/linear_cross_entropy.h"
@@ -19,6 +20,8 @@ const std::string tied =
     "{reversible_embedding: {name: t, reverse: true}}]";
 const std::string untied =
     "layers: [{embedding: {input_dim: 8200, output_dim: 8}}, {dense: {units: 8200, activation: softmax}}]";
+
+const std::string smoothed = ", label_smoothing: 0.1, z_loss: 0.01", ignoring = ", ignore_index: -100";
 
 TestJob job_of(const std::string& network, const std::string& loss, const std::string& metrics,
                DType compute = DType::float32) {
@@ -68,45 +71,46 @@ struct Samples {
   }
 };
 
+// Compares the two programs with 1 and, where half of the logits are large enough, 2 micro-batches, and in evaluation.
+void compare(const std::string& network, DType compute, const std::string& loss) {
+  CAPTURE(network, name_of(compute), loss);
+  Samples data(loss == ignoring);
+  // top-k needs the logits.
+  const TestJob fused = job_of(network, loss, "accuracy", compute);
+  const TestJob whole = job_of(network, loss, "accuracy, top_k_categorical_accuracy", compute);
+  const auto results_of = [&](const Program& a, const Program& b) {
+    REQUIRE(fuses(a));
+    REQUIRE_FALSE(fuses(b));
+    std::pair<ProgramRun, ProgramRun> results{run_program(a, data.batch(0, samples)),
+                                              run_program(b, data.batch(0, samples))};
+    CHECK(results.first.values[0] == Approx(results.second.values[0]).epsilon(1e-5));
+    CHECK(results.first.values[1] == Approx(results.second.values[1]));
+    return results;
+  };
+  for (int micro_batches = 1; micro_batches <= (compute == DType::float32 ? 2 : 1); ++micro_batches) {
+    const Program a = fused.training(samples, micro_batches);
+    const auto [got, expected] = results_of(a, whole.training(samples, micro_batches));
+    double largest = 0, difference = 0;
+    REQUIRE(got.gradients.size() > static_cast<std::size_t>(a.flat.trainable_count));
+    for (std::size_t i = 0; i < static_cast<std::size_t>(a.flat.trainable_count); ++i) {
+      largest = std::max<double>(largest, std::abs(expected.gradients[i]));
+      difference = std::max<double>(difference, std::abs(got.gradients[i] - expected.gradients[i]));
+    }
+    CHECK(difference < (compute == DType::float32 ? 1e-5 : 1e-2) * largest);
+  }
+  results_of(fused.evaluation(samples), whole.evaluation(samples));
+}
+
 }  // namespace
 
+// Any two of network, dtype and loss occur together.
 TEST_CASE("a program with a fused loss has the results and the gradients of one that computes all logits") {
-  for (const std::string& network : {tied, untied}) {
-    for (const DType compute : {DType::float32, DType::bfloat16}) {
-      for (const std::string& loss :
-           {std::string(), std::string(", label_smoothing: 0.1, z_loss: 0.01"), std::string(", ignore_index: -100")}) {
-        CAPTURE(network, name_of(compute), loss);
-        Samples data(!loss.ends_with("0.01") && !loss.empty());
-        // top-k needs the logits.
-        const TestJob fused = job_of(network, loss, "accuracy", compute);
-        const TestJob whole = job_of(network, loss, "accuracy, top_k_categorical_accuracy", compute);
-        // Half of the logits are large enough only in float32.
-        for (int micro_batches = 1; micro_batches <= (compute == DType::float32 ? 2 : 1); ++micro_batches) {
-          const Program a = fused.training(samples, micro_batches), b = whole.training(samples, micro_batches);
-          REQUIRE(fuses(a));
-          REQUIRE_FALSE(fuses(b));
-          const ProgramRun got = run_program(a, data.batch(0, samples)),
-                           expected = run_program(b, data.batch(0, samples));
-          CHECK(got.values[0] == Approx(expected.values[0]).epsilon(1e-5));
-          CHECK(got.values[1] == Approx(expected.values[1]));
-          double largest = 0, difference = 0;
-          REQUIRE(got.gradients.size() > static_cast<std::size_t>(a.flat.trainable_count));
-          for (std::size_t i = 0; i < static_cast<std::size_t>(a.flat.trainable_count); ++i) {
-            largest = std::max<double>(largest, std::abs(expected.gradients[i]));
-            difference = std::max<double>(difference, std::abs(got.gradients[i] - expected.gradients[i]));
-          }
-          CHECK(difference < (compute == DType::float32 ? 1e-5 : 1e-2) * largest);
-        }
-        const Program a = fused.evaluation(samples), b = whole.evaluation(samples);
-        REQUIRE(fuses(a));
-        REQUIRE_FALSE(fuses(b));
-        const ProgramRun got = run_program(a, data.batch(0, samples)),
-                         expected = run_program(b, data.batch(0, samples));
-        CHECK(got.values[0] == Approx(expected.values[0]).epsilon(1e-5));
-        CHECK(got.values[1] == Approx(expected.values[1]));
-      }
-    }
-  }
+  compare(tied, DType::float32, "");
+  compare(tied, DType::bfloat16, smoothed);
+  compare(tied, DType::float32, ignoring);
+  compare(untied, DType::bfloat16, "");
+  compare(untied, DType::float32, smoothed);
+  compare(untied, DType::bfloat16, ignoring);
 }
 
 TEST_CASE("a fused loss is divided by its own count if another output leaves out other positions") {
