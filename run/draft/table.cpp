@@ -19,6 +19,7 @@ struct Column {
   std::string name;
   std::int64_t numbers = 0, words = 0, dates = 0, missing = 0;
   std::int64_t commas = 0;                      // number of words that are numbers with a decimal comma
+  std::int64_t thousands = 0;                   // number of these words whose comma may separate thousands
   std::string comma;                            // the first of these words
   bool whole = true;                            // all numbers are whole
   std::set<std::string, std::less<>> distinct;  // the first max_distinct values
@@ -34,6 +35,12 @@ struct Table {
   std::int64_t lines = 0;
   std::vector<Column> columns;
 };
+
+// Whether the comma of a number stands before its last three digits and after at most three others, as in "1,040".
+bool may_separate_thousands(std::string_view text) {
+  const std::size_t comma = text.find(',');
+  return text.size() - comma == 4 && text.find_last_of("+-") + 1 + 3 >= comma;
+}
 
 // Whether a line consists of numbers, with or without decimal commas, separated by semicolons.
 bool has_semicolons(std::string_view line) {
@@ -73,30 +80,47 @@ void look_at(std::string_view field, Column& column) {
     ++column.dates;
   } else {
     ++column.words;
-    if (has_decimal_comma(text) && column.commas++ == 0) column.comma = text;
+    if (has_decimal_comma(text)) {
+      if (column.commas++ == 0) column.comma = text;
+      if (may_separate_thousands(text)) ++column.thousands;
+    }
   }
   if (!column.is_full()) column.distinct.emplace(text);
 }
 
+// The command that writes a table whose numbers have `between` in the place of the comma.
+std::string command_for_commas(const Table& table, std::string_view between) {
+  const std::string_view quote = table.delimiter == ',' ? "\"" : "";
+  return format("sed -E 's/{0}([0-9]+),([0-9]+){0}/\\1{1}\\2/g' {2} > points.csv", quote, between, table.path);
+}
+
 // Throws Error{data} if columns of numbers have decimal commas, which would be read as words, and tells how to replace
-// them by points.
+// them by points. If all commas of a column may separate thousands, only the user knows what they mean.
 void refuse_decimal_commas(const Table& table) {
   std::vector<std::string> names;
   std::string example;
+  bool may_be_thousands = false;
   for (const Column& column : table.columns) {
     if (column.commas == 0 || column.commas < column.words) continue;
     if (names.empty()) example = column.comma;
     names.push_back("'" + column.name + "'");
+    may_be_thousands = may_be_thousands || column.thousands == column.commas;
   }
   if (names.empty()) return;
-  const std::string number = "([0-9]+),([0-9]+)", separator = table.delimiter == ',' ? "\"" : "";
-  data_error(
-      table.path,
-      format("numbers have decimal commas in {} {} ({}), and trainctl reads numbers with decimal points only",
-             names.size() == 1 ? "column" : "columns", list_text(names), example),
-      format("write them with decimal points and without thousands separators: sed -E 's/{0}{1}{0}/\\1.\\2/g' {2} > "
-             "points.csv",
-             separator, number, table.path));
+  const std::string columns = format("{} {} ({})", names.size() == 1 ? "column" : "columns", list_text(names), example);
+  const std::string points = command_for_commas(table, ".");
+  if (!may_be_thousands) {
+    data_error(
+        table.path,
+        format("numbers have decimal commas in {}, and trainctl reads numbers with decimal points only", columns),
+        "write them with decimal points and without thousands separators: " + points);
+  }
+  data_error(table.path,
+             format("numbers have commas in {}, and trainctl reads numbers with decimal points and without commas only",
+                    columns),
+             format("if the commas separate thousands, remove them: {}; if they are decimal commas, replace them by "
+                    "points: {}",
+                    command_for_commas(table, ""), points));
 }
 
 Table look_at_table(const std::string& path) {

@@ -25,11 +25,11 @@ def bench(network):
     return (*STEP, f"scripts/bench/configs/{network}.yaml")
 
 
-def first(ops_file, gpt2_file, kernels_file):
-    """The rows of a run without --second. The files: for the tables of ops of ResNet-50 and of GPT-2, and for the profile of kernels."""
+def first(kernels_file):
+    """The rows of a run without --second. `kernels_file`: the file for the profile of kernels."""
     return [
         Row("nccl 2 ranks", 90, nccl.two_ranks, True, (*TRAINING, *RANKS, "scripts/gpu_check/nccl.py")),
-        *gpt2.rows(gpt2_file, STEP),
+        *gpt2.rows(STEP),
         Row("resnet50", 60, figures.ours("resnet50"), False, bench("resnet50")),
         Row("four kernels", 60, tools.four_kernels(kernels_file), False, (*bench("resnet50"), "scripts/gpu_check/tools.py")),
         Row("float16 patterns", 50, fusion.fused_against_unfused("float16"), False, (*KERNELS, "test/cuda/*")),
@@ -48,8 +48,8 @@ def second():
     ]
 
 
-def further(ops_file):
-    """Rows that run after first() or second(), if there is time. `ops_file`: the file for the table of ops of ResNet-50."""
+def further(ops_file, gpt2_file):
+    """Rows that run after first() or second(), if there is time. The files: for the tables of ops of ResNet-50 and of GPT-2."""
     return [
         Row("quickstart", 12, checks.quickstart, True, TRAINING),
         Row("parity float32", 10, checks.parity("float32", checks.farthest, 1e-3), True, CPU_TOO),
@@ -62,6 +62,7 @@ def further(ops_file):
              "scripts/gpu_check/at_size.py")),
         Row("staged", 18, checks.conformance("staged", 2), True, RANKS),
         Row("resnet50 ops", 25, figures.op_table(ops_file), False, bench("resnet50")),
+        *gpt2.further(gpt2_file, STEP),
         Row("resnet50 eager", 55, figures.pytorch("resnet50", "eager"), False, PEER),
         Row("nccl", 20, checks.conformance("nccl", 1), True, RANKS),
         Row("2 ranks staged", 25, checks.staged, True, TRAINING),

@@ -191,7 +191,32 @@ TEST_CASE("init does not treat numbers with decimal commas as words, and shows h
                "train: {batch_size: 8, epochs: 1, loss: mean_squared_error, optimizer: sgd}\n");
   const Finished run = trainctl(folder, {"run", "run.yaml", "--ranks", "1"});
   CHECK(run.code == 3);
-  CHECK(contains(run.errors, "has a decimal comma, but numbers must have a decimal point"));
+  CHECK(contains(run.errors, "has a comma, but numbers must have a decimal point, and nothing between thousands"));
+}
+
+TEST_CASE("init asks what a comma before three digits means, and shows how to remove or replace it") {
+  const Folder folder;
+  std::mt19937 random(18);
+  std::string prices = "price,kind\n";
+  for (int i = 0; i < 60; ++i) {
+    const unsigned thousands = 1 + random() % 90, rest = random() % 1000;
+    prices += format("\"{},{:03}\",{}\n", thousands, rest, thousands > 45 ? "dear" : "cheap");
+  }
+  folder.write("prices.csv", prices);
+  const Finished made = trainctl(folder, {"init", "prices.csv"});
+  CAPTURE(made.errors);
+  CHECK(made.code == 3);
+  const std::size_t removed = made.errors.find("if the commas separate thousands, remove them: sed -E");
+  REQUIRE(removed != std::string::npos);
+  CHECK(contains(made.errors, "if they are decimal commas, replace them by points: sed -E"));
+  const std::size_t sed = made.errors.find("sed -E", removed), end = made.errors.find("points.csv", sed);
+  const std::string remedy = made.errors.substr(sed, end - sed) + "whole.csv";
+  REQUIRE(std::system(format("cd '{}' && {}", folder.path().string(), remedy).c_str()) == 0);
+  CHECK(read_file(folder / "whole.csv").find(',') == 5);  // of the header
+  const std::string first = prices.substr(prices.find('"') + 1, prices.find("\",") - prices.find('"') - 1);
+  CHECK(contains(read_file(folder / "whole.csv"),
+                 "\n" + first.substr(0, first.find(',')) + first.substr(first.find(',') + 1) + ","));
+  CHECK(trainctl(folder, {"init", "whole.csv"}).code == 0);
 }
 
 TEST_CASE("init scales bytes as pixels if they have height and width, and standardises those of tables") {

@@ -15,7 +15,7 @@ from gpu_check.rows import Row
 from gpu_check.sources import Commit, Tree, hash_of, meaning, selects
 
 ROOT = SCRIPTS.parent
-EVERY = [*table.first(None, None, None), *table.second(), *table.further(None)]
+EVERY = [*table.first(None), *table.second(), *table.further(None, None)]
 
 
 class Sources(unittest.TestCase):

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Tests rows of scripts/gpu-check: the kernel tests in four processes, two ranks on one GPU, ncu's kernels, GPT-2's parts, choices."""
+"""Tests rows of scripts/gpu-check: the kernel tests in four processes, two ranks on one GPU, ncu's kernels, GPT-2, choices."""
+import array
+import importlib.util
 import json
 import os
 import pathlib
@@ -11,10 +13,11 @@ import unittest
 
 from stand_ins import WholeCommand  # first: it finds gpu_check
 
-from gpu_check import at_size, gpt2, nccl, suite, tools
+from gpu_check import figures, gpt2, nccl, suite, tools
 from gpu_check.commands import Commands, Failed, Finished, Skipped
 from gpu_check.earlier import Earlier
 from gpu_check.evidence import KernelCache
+from gpu_check.places import BENCH
 
 NAMES = ["adds, too", "breaks [memory]", 'is "quoted" & <marked>', *(f"case {i}" for i in range(20))]
 
@@ -187,26 +190,57 @@ class Profiles(InThisProcess):
         with self.assertRaisesRegex(Failed, "no kernel was profiled, exit code 1"):
             tools.four_kernels(self.folder / "out.csv")(self.commands)
 
-    def test_parts_of_gpt2(self):
-        self.addCleanup(setattr, gpt2, "LENGTH", gpt2.LENGTH)
-        gpt2.LENGTH = 4
-        text, _ = gpt2.parts(self.folder / "gpt2.json")(self.commands)
-        self.assertTrue(text.startswith("5 ops in gpt2.json, step 100.0 ms; slowest: layer 4 conv2d 4.00 ms"), text)
-        config = json.loads((self.folder / "gpt2-parts/gpt2-parts.yaml").read_text())
-        self.assertEqual(len([layer for layer in config["model"]["layers"] if "dense" in layer]), 6)
-        data = pathlib.Path(config["data"]["x"]).read_bytes()
-        self.assertEqual(len(data) % 64, gpt2.SEQUENCES * 4 * 4 % 64)
-        self.assertIn(b"'descr': '<i4'", data[:64])
 
-    def test_attention(self):
+class Gpt2(InThisProcess):
+    def test_a_step_on_random_tokens(self):
+        (self.folder / "cache/trainctl").mkdir(parents=True)
+        self.with_variables(XDG_CACHE_HOME=str(self.folder / "cache"))
+        text, found = gpt2.step(self.commands)
+        self.assertEqual(text, "1024000 tokens/s, 7000 MB, GPU idle 1.0%")
+        tokens = array.array("I", (self.folder / "tokens.bin").read_bytes())
+        self.assertEqual(len(tokens), gpt2.SEQUENCES * 1024 + 1)  # each token of a text has a next one
+        self.assertLess(max(tokens), gpt2.TOKENS)
+        self.assertGreater(len(set(tokens)), 0.4 * len(tokens))
+        self.assertEqual([target.of({"gpt2": found, "gpt2 compiled": {"samples_per_second": 2000, "reserved_bytes": 14e9}})
+                          for target in gpt2.TARGETS], [0.5, 0.5])
+
+    def test_the_table_of_ops(self):
+        text, _ = gpt2.ops(self.folder / "gpt2.json")(self.commands)
+        self.assertTrue(text.startswith("5 ops in gpt2.json, step 100.0 ms; slowest: layer 4 conv2d 4.00 ms"), text)
+        self.assertEqual(len(json.loads((self.folder / "gpt2.json").read_text())["ops"]), 5)
+
+    def test_rows_of_pytorch(self):
         class Measured:
             torch_python = "python"
 
-            def call(self, *words):
+            def call(self, _, script, *words):
                 kernels = {"cudnn": {"forward_ms": 0.5, "backward_ms": 1.25}, "flash": {"why": "no kernel"}}
-                return Finished(json.dumps({"kernels": kernels, "version": "2.11.0", "cudnn": 91900}), "", 0)
+                found = {"peer_attention.py": {"kernels": kernels}, "peer_gpt2.py": {"samples_per_second": 100, "reserved_bytes": 8e9}}
+                return Finished(json.dumps({**found[script.name], "version": "2.11.0", "cudnn": 91900}), "", 0)
         self.assertEqual(gpt2.attention(Measured())[0],
                          "cudnn: 0.500 ms forward, 1.250 ms backward; flash: no kernel; PyTorch 2.11.0 with cuDNN 91900")
+        self.assertEqual(gpt2.compiled(Measured())[0], "102400 tokens/s, 8000 MB reserved, PyTorch 2.11.0 with cuDNN 91900")
+
+    @unittest.skipUnless(importlib.util.find_spec("torch"), "no PyTorch")
+    def test_the_network_in_pytorch(self):
+        sys.path.insert(0, str(BENCH))
+        self.addCleanup(sys.path.remove, str(BENCH))
+        import torch
+        from peer_gpt2 import Gpt2 as Network
+        with torch.device("meta"):
+            self.assertEqual(sum(parameter.numel() for parameter in Network().parameters()), 124_439_808)
+        network = Network(positions=8, layers=2, heads=2, width=8, tokens=11)
+        tokens = torch.arange(8)[None]
+        changed = tokens.clone()
+        changed[0, 5] = 10
+        differs = (network(tokens) != network(changed)).any(-1)[0].tolist()
+        self.assertEqual(differs, [False] * 5 + [True] * 3)  # a position sees itself and those before it
+
+    def test_pytorch_knows_the_networks_of_all_rows(self):
+        peer = (BENCH / "peer_cuda.py").read_text()
+        for network in figures.NETWORKS:
+            self.assertIn(f'"{network}": (', peer)
+        self.assertNotIn("gpt2", figures.NETWORKS)  # has a peer of its own
 
 
 class Choices(WholeCommand):

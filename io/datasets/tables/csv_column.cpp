@@ -102,8 +102,9 @@ void refuse_field(const FieldLocation& location, std::string_view text, const st
   }
   if (has_decimal_comma(text)) {
     data_error(location.path,
-               format("{}: '{}' has a decimal comma, but numbers must have a decimal point", where(location), shown),
-               "write the numbers with a decimal point");
+               format("{}: '{}' has a comma, but numbers must have a decimal point, and nothing between thousands",
+                      where(location), shown),
+               "write the numbers with decimal points and without commas");
   }
   if (text.find_first_of(";\t|") != std::string_view::npos) {
     data_error(location.path, format("{}: '{}' is not a number", where(location), shown),

@@ -1,8 +1,6 @@
 // Times the ops of a step with communicators that have no peers.
 #include "parallel/plan/measured/measure_step.h"
 
-#include <time.h>
-
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -13,6 +11,7 @@
 #include "core/base/format.h"
 #include "core/base/hash.h"
 #include "core/base/median.h"
+#include "core/base/thread_clock.h"
 #include "core/compile/placed_program.h"
 #include "core/compile/step_inputs.h"
 #include "core/exec/engine.h"
@@ -66,13 +65,6 @@ std::int64_t batch_bytes(const Program& program) {
     if (id != no_tensor) bytes += program.tensor(id).type.bytes() * program.micro_batches;
   }
   return bytes;
-}
-
-// Returns the CPU seconds of the calling thread.
-double thread_seconds() {
-  timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
 // The seconds of each op, in the order of `keys`, then the seconds of a step outside its ops, then the additional

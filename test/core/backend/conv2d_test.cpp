@@ -3,6 +3,9 @@
 
 #include "core/backend/cpu/cpu_backend.h"
 #include "core/backend/cpu/ops/images/conv2d_weights_bf16.h"
+#include "core/backend/cpu/ops/images/conv2d_weights_few_channels.h"
+#include "core/backend/cpu/runtime/processor.h"
+#include "core/base/format.h"
 #include "core/graph/ops/elementwise/activations.h"
 #include "core/graph/ops/images/convolution.h"
 #include "test/catch.h"
@@ -17,6 +20,14 @@ KernelChoices replaced(const KernelChoices& choices, const std::string& implemen
   std::istringstream lines(choices.text());
   for (std::string line; std::getline(lines, line);) all.record(line.substr(0, line.find('\t')), implementation);
   return all;
+}
+
+// The implementation of this project for the weight gradient of a case; "" if there is none.
+std::string own_weight_gradient(const ConvolutionCase& c, DType dtype) {
+  if (cpu::Conv2dWeightsFewChannels::computes(c.x, c.y(), c.groups, dtype)) {
+    return format("own:{}", cpu::name_of(cpu::instruction_set()));
+  }
+  return dtype == DType::bfloat16 && c.groups == 1 && cpu::Conv2dWeightsBf16::available() ? "own:avx512_bf16" : "";
 }
 
 }  // namespace
@@ -73,9 +84,10 @@ TEST_CASE("conv2d and its gradients have the values of naive loops") {
         return lowering.implementation;
       };
       check(measured);
-      if (dtype != DType::bfloat16 || c.groups > 1 || !cpu::Conv2dWeightsBf16::available()) continue;
-      KernelChoices own = replaced(measured, "own:avx512_bf16");
-      CHECK(check(own) == "own:avx512_bf16");
+      if (const std::string name = own_weight_gradient(c, dtype); !name.empty()) {
+        KernelChoices own = replaced(measured, name);
+        CHECK(check(own) == name);
+      }
     }
   }
 }

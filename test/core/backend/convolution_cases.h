@@ -43,6 +43,8 @@ void each_product(const ConvolutionCase& c, const Visit& visit) {
 inline const ConvolutionCase convolution_cases[] = {
     {"3x3 same", {2, 8, 8, 16}, 16, 1, {{3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}}},
     {"one channel", {3, 12, 10, 1}, 5, 1, {{3, 3}, {1, 1}, {1, 1}, {0, 0}, {0, 0}}},
+    {"one channel, many rows", {9, 26, 27, 1}, 32, 1, {{3, 3}, {1, 1}, {1, 1}, {0, 0}, {0, 0}}},
+    {"two channels, dilation and stride 2", {2, 13, 12, 2}, 32, 1, {{2, 3}, {2, 2}, {3, 2}, {1, 2}, {2, 3}}},
     {"stride 2, padding on one side (as in same)", {2, 9, 8, 3}, 16, 1, {{3, 3}, {2, 2}, {1, 1}, {0, 0}, {1, 1}}},
     {"odd channels, oblong", {2, 7, 11, 13}, 10, 1, {{5, 2}, {1, 2}, {1, 1}, {2, 0}, {1, 1}}},
     {"groups", {2, 6, 6, 12}, 8, 4, {{3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}}},

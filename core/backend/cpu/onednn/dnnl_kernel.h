@@ -78,8 +78,9 @@ class PrimitiveCall {
   bool bound_once_ = false;
 };
 
-// Returns the seconds of the fastest of up to 5 calls. If the first call takes at least twice as long as `best_so_far`,
-// there is no second call.
+// Returns the seconds of the fastest of up to 5 calls: the CPU time of the calling thread if it computes alone,
+// otherwise the time that passes. If the first call takes at least twice as long as `best_so_far`, there is no second
+// call.
 double best_seconds(const std::function<void()>& call, double best_so_far = 1e30);
 
 // Returns the seconds of a primitive on random data, measured by best_seconds().

@@ -31,6 +31,8 @@ template <int rows, int vectors>
       for (int v = 0; v < vectors; ++v) sums[r][v] = _mm512_loadu_ps(t.c + r * t.c_row + 16 * v);
     }
   }
+  const float* left_rows[rows];
+  for (int r = 0; r < rows; ++r) left_rows[r] = t.row(r);
   const float* b = t.b;
   for (std::int64_t k = 0; k < t.depth; ++k, b += t.b_step) {
     __m512 right[vectors];
@@ -38,7 +40,7 @@ template <int rows, int vectors>
     for (int v = 0; v < vectors; ++v) right[v] = _mm512_loadu_ps(b + 16 * v);
 #pragma GCC unroll 8
     for (int r = 0; r < rows; ++r) {
-      const __m512 left = _mm512_set1_ps(t.a[r * t.a_row + k * t.a_step]);
+      const __m512 left = _mm512_set1_ps(left_rows[r][k * t.a_step]);
 #pragma GCC unroll 8
       for (int v = 0; v < vectors; ++v) sums[r][v] = _mm512_fmadd_ps(left, right[v], sums[r][v]);
     }
@@ -61,6 +63,8 @@ template <int rows, int vectors>
       for (int v = 0; v < vectors; ++v) sums[r][v] = _mm512_loadu_ps(t.c + r * t.c_row + 16 * v);
     }
   }
+  const float* left_rows[rows];
+  for (int r = 0; r < rows; ++r) left_rows[r] = t.row(r);
   const float* b = t.b;
   for (std::int64_t k = 0; k < t.depth; ++k, b += t.b_step) {
     __m512bh right[vectors];
@@ -68,7 +72,7 @@ template <int rows, int vectors>
     for (int v = 0; v < vectors; ++v) right[v] = (__m512bh)_mm512_loadu_ps(b + 16 * v);
 #pragma GCC unroll 8
     for (int r = 0; r < rows; ++r) {
-      const auto left = (__m512bh)_mm512_set1_ps(t.a[r * t.a_row + k * t.a_step]);
+      const auto left = (__m512bh)_mm512_set1_ps(left_rows[r][k * t.a_step]);
 #pragma GCC unroll 8
       for (int v = 0; v < vectors; ++v) sums[r][v] = _mm512_dpbf16_ps(sums[r][v], right[v], left);
     }
@@ -92,12 +96,14 @@ template <int rows>
         sums[r][1] = _mm256_loadu_ps(t.c + r * t.c_row + column + 8);
       }
     }
+    const float* left_rows[rows];
+    for (int r = 0; r < rows; ++r) left_rows[r] = t.row(r);
     const float* b = t.b + column;
     for (std::int64_t k = 0; k < t.depth; ++k, b += t.b_step) {
       const __m256 first = _mm256_loadu_ps(b), second = _mm256_loadu_ps(b + 8);
 #pragma GCC unroll 8
       for (int r = 0; r < rows; ++r) {
-        const __m256 left = _mm256_set1_ps(t.a[r * t.a_row + k * t.a_step]);
+        const __m256 left = _mm256_set1_ps(left_rows[r][k * t.a_step]);
         sums[r][0] = _mm256_fmadd_ps(left, first, sums[r][0]);
         sums[r][1] = _mm256_fmadd_ps(left, second, sums[r][1]);
       }
@@ -143,7 +149,7 @@ void multiply_plain(const MatrixProduct& t) {
       float sums[vector] = {};
       if (t.add) std::copy_n(c, vector, sums);
       for (std::int64_t k = 0; k < t.depth; ++k) {
-        const float left = t.a[r * t.a_row + k * t.a_step];
+        const float left = t.row(r)[k * t.a_step];
         const float* b = t.b + k * t.b_step + column;
         for (int i = 0; i < vector; ++i) sums[i] += left * b[i];
       }
@@ -178,7 +184,11 @@ void each_tile_of(const MatrixProduct& product, const Multiply& multiply) {
     for (std::int64_t group = 0; group < groups; ++group) {
       const std::int64_t row = product.rows * group / groups, end = product.rows * (group + 1) / groups;
       MatrixProduct tile = product;
-      tile.a += row * product.a_row;
+      if (product.a_rows != nullptr) {
+        tile.a_rows += row;
+      } else {
+        tile.a += row * product.a_row;
+      }
       tile.b += first;
       tile.c += row * product.c_row + first;
       tile.rows = end - row;

@@ -15,9 +15,12 @@ struct MatrixProduct {
   std::int64_t b_step;
   float* c;
   std::int64_t c_row;
-  std::int64_t rows, columns;  // of c; columns are a multiple of 16
-  std::int64_t depth;          // columns of a
-  bool add = false;            // add to c instead of overwriting it
+  std::int64_t rows, columns;            // of c; columns are a multiple of 16
+  std::int64_t depth;                    // columns of a
+  bool add = false;                      // add to c instead of overwriting it
+  const std::int64_t* a_rows = nullptr;  // a table of offsets of rows that replace r * a_row, or null
+
+  const float* row(std::int64_t r) const { return a + (a_rows ? a_rows[r] : r * a_row); }
 };
 
 // Computes a product whose values of a and b are float32.

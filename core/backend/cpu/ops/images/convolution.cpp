@@ -8,7 +8,7 @@
 
 #include "core/backend/cpu/kernels.h"
 #include "core/backend/cpu/onednn/dnnl_kernel.h"
-#include "core/backend/cpu/ops/images/conv2d_weights_bf16.h"
+#include "core/backend/cpu/ops/images/own_weight_gradient.h"
 #include "core/backend/cpu/simd/column_sums.h"
 #include "core/graph/ops/images/convolution.h"
 
@@ -161,43 +161,6 @@ dnnl::convolution_forward::primitive_desc forward_hint(const LowerContext& conte
       .front();
 }
 
-constexpr const char* own_weights = "own:avx512_bf16";
-
-// Lowers the gradient of the kernel to Conv2dWeightsBf16, which writes the logical gradient directly.
-Lowering lower_own_weights(const LowerContext& context, const Conv2dWeightsBf16& convolution) {
-  const auto& def = context.op.as<Conv2dGradWeights>();
-  const Shape& dy = context.input(1).shape;
-  const std::int64_t rows = dy.count() / dy[3], channels = dy[3];
-  const auto body = [convolution, rows, channels, bias = def.bias, add = def.accumulate](const Buffers& buffers) {
-    convolution.run(buffers.in<Bf16>(0), buffers.in<Bf16>(1), add, buffers.out<float>(0), buffers.workspace<void>());
-    if (!bias) return;
-    column_sums(DType::bfloat16, buffers.in<void>(1), rows, channels, add, buffers.out<float>(1),
-                buffers.workspace<void>());
-  };
-  const std::int64_t bias_bytes = def.bias ? column_sums_workspace(rows, channels) : 0;
-  Lowering lowering = own_kernel(context, body, std::max(convolution.workspace_bytes(), bias_bytes));
-  lowering.implementation = own_weights;
-  return lowering;
-}
-
-// Returns the seconds of a call of Conv2dWeightsBf16.
-double measure(const Conv2dWeightsBf16& convolution, const Shape& x, const Shape& dy, std::int64_t kernel_count,
-               double best_so_far) {
-  const auto values = [](std::int64_t count) { return random_bytes(count * 2, DType::bfloat16); };
-  const std::vector<std::byte> images = values(x.count()), gradients = values(dy.count());
-  std::vector<float> kernel(static_cast<std::size_t>(kernel_count));
-  struct alignas(64) Line {
-    std::byte bytes[64];
-  };
-  std::vector<Line> workspace(static_cast<std::size_t>(convolution.workspace_bytes() / 64 + 1));
-  return best_seconds(
-      [&] {
-        convolution.run(reinterpret_cast<const Bf16*>(images.data()), reinterpret_cast<const Bf16*>(gradients.data()),
-                        false, kernel.data(), workspace.data());
-      },
-      best_so_far);
-}
-
 template <std::size_t axes>
 Lowering lower_forward(const LowerContext& context) {
   const auto& def = context.op.as<Conv<axes>>();
@@ -268,6 +231,19 @@ std::vector<dnnl::convolution_backward_weights::primitive_desc> weight_gradients
   return offered;
 }
 
+// Records the choice of this project's kernel if it takes less time than oneDNN's implementation, which takes
+// `seconds`, or, without timing, if the rule chooses it. Returns whether it is chosen.
+bool takes_own(const LowerContext& context, const OwnWeightGradient& own, double seconds) {
+  const std::string key = context.key();
+  if (context.may_time(key)) {
+    if (own.seconds(seconds) >= seconds) return false;
+    context.choices.record(key, own.implementation);
+    return true;
+  }
+  if (own.by_rule) context.settle(key, own.implementation);
+  return own.by_rule;
+}
+
 // oneDNN's implementation writes the gradient of the kernel to scratch memory in its own layout; a reorder then writes
 // it to (or adds it to) the logical gradient.
 template <std::size_t axes>
@@ -276,14 +252,9 @@ Lowering lower_grad_weights(const LowerContext& context) {
   const DType dtype = context.input(0).dtype;
   const Shape& dy = context.input(1).shape;
   const Convolution g(def.window, def.groups, context.input(0).shape, dy, dtype);
-  std::optional<Conv2dWeightsBf16> own;
-  if constexpr (axes == 2) {
-    if (dtype == DType::bfloat16 && def.groups == 1 && Conv2dWeightsBf16::available()) {
-      own.emplace(def.window, context.input(0).shape, dy, context.threads);
-    }
-  }
+  const auto own = own_weight_gradient(context);
   const auto recorded = context.choices.find(context.key());
-  if (own && recorded == own_weights) return lower_own_weights(context, *own);
+  if (own && recorded == own->implementation) return own->lower();
 
   const dnnl::engine& engine = context.dnnl.engine();
   const auto offered = weight_gradients(context, g, dtype);
@@ -294,11 +265,7 @@ Lowering lower_grad_weights(const LowerContext& context) {
   };
   double seconds = 0;
   const auto desc = choose<dnnl::convolution_backward_weights>(context, offered, operands, own ? &seconds : nullptr);
-  if (own && !recorded && context.may_time(context.key()) &&
-      measure(*own, context.input(0).shape, dy, context.output(0).shape.count(), seconds) < seconds) {
-    context.choices.record(context.key(), own_weights);
-    return lower_own_weights(context, *own);
-  }
+  if (own && !recorded && takes_own(context, *own, seconds)) return own->lower();
   const memory::desc physical = desc.diff_weights_desc();
   const memory::desc logical(g.kernel, memory::data_type::f32, g.logical_strides);
   const bool direct = physical == logical && !def.accumulate;

@@ -52,7 +52,7 @@ const TensorType& gates_of(const LowerContext& context) {
 
 // The backward pass, which computes the steps in reverse order.
 template <class Cell, class T>
-struct Backward {
+struct RecurrentBackward {
   static constexpr bool direct = std::is_same_v<T, float>;
 
   RecurrentRows size;
@@ -63,7 +63,7 @@ struct Backward {
   std::int64_t passed;   // the gradient of h that a step which is left out passes to the step before
   std::int64_t factors;  // with dropout: the factors of h in the recurrent product
 
-  Backward(const LowerContext& context, const RecurrentRows& sizes)
+  RecurrentBackward(const LowerContext& context, const RecurrentRows& sizes)
       : size(sizes),
         in(sizes.a, context.op.as<RecurrentGrad>().has_dy),
         product(size.columns, size.units, gates_of(context).dtype) {
@@ -190,8 +190,9 @@ Lowering lower_recurrent_grad(const LowerContext& context) {
   const RecurrentGradInputs in(a, def.has_dy);
   const RecurrentRows sizes(gates_of(context).shape, context.input(static_cast<std::size_t>(in.kernel)).shape, a);
   return with_type(gates_of(context).dtype, [&](auto type) {
-    return with_cell(a.cell,
-                     [&](auto cell) { return lower_scan<Backward<decltype(cell), decltype(type)>>(context, sizes); });
+    return with_cell(a.cell, [&](auto cell) {
+      return lower_scan<RecurrentBackward<decltype(cell), decltype(type)>>(context, sizes);
+    });
   });
 }
 

@@ -46,7 +46,7 @@ TRAINCTL_INLINE inline void leave_out(const StepRows& s, std::int64_t units, std
 
 // The forward pass: sizes, the offsets of the arrays in its workspace, and the loop over steps.
 template <class Cell, class T>
-struct Forward {
+struct RecurrentForward {
   // Whether steps read and write the tensors directly. Otherwise, and outside of training, gates and memories are
   // written to scratch memory.
   static constexpr bool direct = std::is_same_v<T, float>;
@@ -59,7 +59,7 @@ struct Forward {
   std::int64_t packed, products, h, carry, zeros, gates, memory, product_scratch;
   std::int64_t factors, dropped;  // with dropout: the factors of h, and h times these
 
-  Forward(const LowerContext& context, const RecurrentRows& sizes)
+  RecurrentForward(const LowerContext& context, const RecurrentRows& sizes)
       : size(sizes),
         in(sizes.a, context.op.inputs.size()),
         training(context.op.as<Recurrent>().training),
@@ -158,8 +158,9 @@ Lowering lower_recurrent(const LowerContext& context) {
   const RecurrentAttributes& a = context.op.as<Recurrent>().a;
   const RecurrentRows sizes(context.input(0).shape, context.input(1).shape, a);
   return with_type(context.input(0).dtype, [&](auto type) {
-    return with_cell(a.cell,
-                     [&](auto cell) { return lower_scan<Forward<decltype(cell), decltype(type)>>(context, sizes); });
+    return with_cell(a.cell, [&](auto cell) {
+      return lower_scan<RecurrentForward<decltype(cell), decltype(type)>>(context, sizes);
+    });
   });
 }
 
