@@ -18,6 +18,8 @@
 namespace trainctl {
 namespace {
 
+constexpr std::chrono::seconds time_limit(10);  // for the supervisor's answer
+
 struct ResizeOptions {
   CommonOptions common;
   std::string run;
@@ -33,26 +35,30 @@ void require_training(const std::string& run) {
               "start the run with --ranks N: it resumes on any number of ranks");
 }
 
-// Waits until the supervisor has taken the request; otherwise withdraws it.
-int resize(const ResizeOptions& options) {
-  constexpr std::chrono::seconds limit(10);
-  require_training(options.run);
-  request_ranks(options.run, options.ranks);
-  const auto end = std::chrono::steady_clock::now() + limit;
+// Returns whether the supervisor takes the request within some seconds; otherwise the request is withdrawn.
+bool is_taken(const std::string& run) {
+  const auto end = std::chrono::steady_clock::now() + time_limit;
   while (std::chrono::steady_clock::now() < end) {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    if (requested_ranks_of(options.run)) continue;
-    if (options.common.json) answer(json_line(Json{{"ok", true}, {"ranks", options.ranks}}));
-    log::info(format("the supervisor of {} has the request; its log says what follows", options.run));
-    return 0;
+    if (!requested_ranks_of(run)) return true;
   }
-  remove_request(options.run);
-  throw Error(
-      ErrorKind::peer,
-      format("no supervisor of {} has answered within {} s: a run with a single process, and one that mpirun or "
-             "srun has started, cannot be resized while it trains",
-             options.run, limit.count()),
-      "stop the run (Ctrl-C or SIGTERM), and start it with --ranks N: it resumes on any number of ranks");
+  return !remove_request(run);
+}
+
+int resize(const ResizeOptions& options) {
+  require_training(options.run);
+  request_ranks(options.run, options.ranks);
+  if (!is_taken(options.run)) {
+    throw Error(ErrorKind::peer,
+                format("the supervisor of {} has not taken the request within {} s: its ranks may be starting or "
+                       "stopping, or it is a run with a single process, or one that mpirun or srun has started",
+                       options.run, time_limit.count()),
+                "try again, or stop the run (Ctrl-C or SIGTERM) and start it with --ranks N: it resumes on any number "
+                "of ranks");
+  }
+  if (options.common.json) answer(json_line(Json{{"ok", true}, {"ranks", options.ranks}}));
+  log::info(format("the supervisor of {} has the request; its log says what follows", options.run));
+  return 0;
 }
 
 }  // namespace

@@ -186,6 +186,9 @@ RunSpec read_run_spec(const Node& document, Reader& reader) {
   if (!spec.train.phases.empty()) spec.train.epochs = epochs_of(spec.train.phases);
   spec.cluster.max_ranks = max_ranks(spec.strategy);
   spec.cluster.ranks_of_replica = spec.strategy.stages() * spec.strategy.tensor.value;
+  if (const auto& replicas = spec.strategy.data.given) {
+    spec.cluster.fixed_ranks = replicas->value * spec.cluster.ranks_of_replica;
+  }
   return spec;
 }
 

@@ -141,6 +141,13 @@ void check_lengths_of_frames(const StftSpectrogramOptions& options, const Node& 
     reader.error(node.location,
                  format("fft_length {} is below frame_length {}", *options.fft_length.given, options.frame_length));
   }
+  if (options.frame_length > 2) return;
+  if (options.window == SignalWindow::hann && !options.periodic) {
+    reader.error(node.location, "all values of a symmetric hann window of 2 steps are 0: set `frame_length: 3`");
+  }
+  if (options.mode == SpectrogramMode::psd && !options.fft_length.given) {
+    reader.error(node.location, "mode psd needs at least 3 frequencies: set `fft_length: 4`");
+  }
 }
 
 }  // namespace

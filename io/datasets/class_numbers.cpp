@@ -44,6 +44,10 @@ ClassNumbers number_classes(const NamedSamples& samples, const std::string& path
     result.names = names_of(samples);
   }
   const std::vector<std::string>& names = result.names;
+  if (declared.classes && !numbers && *declared.classes != std::ssize(names)) {
+    data_error(path, format("has {} classes, but the config sets {}", names.size(), *declared.classes),
+               format("set `classes: {}`, or leave it out", names.size()));
+  }
   result.classes = declared.known_classes().value_or(numbers ? 0 : std::ssize(names));
   for (std::int64_t i = 0; i < samples.count; ++i) {
     const std::string name = samples.class_name(i);
@@ -58,10 +62,7 @@ ClassNumbers number_classes(const NamedSamples& samples, const std::string& path
                         declared.training ? "is not in the training split" : "is not below `classes`"));
     }
     result.labels.push_back(*number);
-    result.classes = std::max<std::int64_t>(result.classes, *number + 1);
-  }
-  if (declared.classes && !numbers && *declared.classes != std::ssize(names)) {
-    data_error(path, format("has {} classes, but the config sets {}", names.size(), *declared.classes));
+    result.classes = std::max(result.classes, std::int64_t{*number} + 1);
   }
   return result;
 }

@@ -22,8 +22,8 @@ Keys<RestartOptions> RestartOptions::keys() {
   return Keys<RestartOptions>("restarts", "When the ranks of a run start again after a failure.")
       .key("max", &RestartOptions::max,
            "How often the ranks start again from the newest checkpoint after a rank or a host has died or does not "
-           "answer; --max-restarts overrides it. Errors of the config or the data, divergence, and a second failure "
-           "without progress end the run.",
+           "answer; --max-restarts overrides it. Errors of the config or the data, divergence, and four attempts in a "
+           "row without progress end the run.",
            between(0, most_restarts))
       .key("min_ranks", &RestartOptions::min_ranks,
            "The smallest number of ranks that train if hosts are lost; with fewer, the run ends.",

@@ -43,6 +43,8 @@ struct ClusterOptions {
   // The number of ranks must be a multiple of this number, the product of the mesh's axes without the data axis, when
   // a restart has fewer ranks. No key sets it.
   int ranks_of_replica = 1;
+  // The only number of ranks that the strategy permits; set if it fixes the number of replicas. No key sets it.
+  std::optional<int> fixed_ranks;
 
   std::chrono::milliseconds deadline() const {
     return std::chrono::milliseconds(static_cast<std::int64_t>(timeout.value * 1e3));

@@ -145,7 +145,7 @@ LaunchPlan plan_launch(const LaunchRequest& request) {
   plan.hosts = request.hosts;
   plan.tf_config = request.tf_config;
   plan.start_timeout = request.start_timeout;
-  plan.ranks = count_ranks(request);
+  plan.ranks = plan.wanted_ranks = count_ranks(request);
   plan.one_host = plan.hosts.empty() ? plan.ranks == 1 || !request.slurm || request.slurm->nodes() == 1
                                      : plan.hosts.size() == 1 && is_local(plan.hosts.front().name, request.this_host);
   const auto local = std::find_if(plan.hosts.begin(), plan.hosts.end(),

@@ -61,6 +61,7 @@ LaunchRequest launch_request(const ClusterOptions& options, const LaunchFlags& f
 
 struct LaunchPlan {
   int ranks = 1;
+  int wanted_ranks = 1;                  // number of ranks when all hosts take part
   std::optional<TfConfig> tf_config;     // set if launch agents wait for a connection from this process
   std::vector<Host> hosts;               // hosts given by the user; empty: this host, or the nodes of the SLURM job
   std::vector<std::string> other_hosts;  // all hosts of the run except this one

@@ -1,16 +1,20 @@
-// What the ranks of a new attempt know of the attempt before it, which failed. The supervisor passes it in an
-// environment variable.
+// Why the supervisor has started the ranks again: a failure, or a resize. The supervisor passes it to the ranks of the
+// new attempt in an environment variable.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace trainctl {
 
+// The cause of a restart with another number of ranks (`trainctl resize`).
+inline constexpr std::string_view cause_resized = "resized";
+
 struct Restart {
   int attempt = 2;                        // number of the new attempt; the first attempt of a supervisor is 1
-  std::string cause;                      // kind of the failure, such as "rank_killed", or "resized"
+  std::string cause;                      // kind of the failure, such as "rank_killed", or cause_resized
   std::optional<int> rank = {};           // the rank that failed; unknown values are empty
   std::string host = {};                  // its host, or the host that was lost
   std::optional<int> signal = {};         // signal that killed the rank

@@ -29,7 +29,7 @@ struct Situation {
   std::optional<int> terminal_columns;  // supervised ranks: width of the user's terminal, if there is one
   std::string terminal;                 // supervised ranks: path of the terminal, if it belongs to this host
   bool output_on_terminal = false;      // supervised ranks: whether standard output is a terminal
-  std::optional<Restart> restart;       // supervised ranks: the failure after which they were started again
+  std::optional<Restart> restart;       // supervised ranks: why they were started again
 
   bool is_rank() const { return started_by == StartedBy::mpirun || started_by == StartedBy::srun; }
 };

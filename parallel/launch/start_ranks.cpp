@@ -12,6 +12,7 @@
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
+#include "core/base/table.h"
 #include "parallel/launch/agent/chief.h"
 #include "parallel/launch/agent/secret.h"
 #include "parallel/launch/config_text.h"
@@ -89,25 +90,25 @@ LaunchRequest request_of(const ClusterOptions& cluster, const LaunchFlags& flags
 }
 
 // Removes from a request the host that a failed attempt has lost and those that do not answer, and limits its ranks to
-// those that can train on the other hosts: a whole number of replicas. `plan`: the plan of the whole request. Throws
-// Error{peer} if too few ranks are left.
-void keep_answering_hosts(LaunchRequest& request, const LaunchPlan& plan, const Outcome& failure,
+// those that can train on the other hosts: a whole number of replicas, and at most `wanted`. `plan`: the plan of the
+// whole request. Throws Error{peer} if too few ranks are left.
+void keep_answering_hosts(LaunchRequest& request, const LaunchPlan& plan, const Outcome& failure, int wanted,
                           const ClusterOptions& cluster) {
   auto lost = unavailable_hosts(plan.other_hosts, host_check(request, plan));
-  const bool names_host = failure.kind == OutcomeKind::host_lost || failure.kind == OutcomeKind::host_unreachable;
-  if (names_host && lost.empty() && std::ranges::count(plan.other_hosts, failure.host) > 0) {
-    lost.emplace_back(failure.host, "the attempt before was lost by it");
+  if (lost.empty() && (failure.kind == OutcomeKind::host_lost || failure.kind == OutcomeKind::host_unreachable)) {
+    for (const std::string& host : plan.other_hosts) {
+      if (without_user(host) == failure.host) lost.emplace_back(host, "the attempt before was lost by it");
+    }
   }
   for (const auto& [host, problem] : lost) {
     log::warning(format("{} cannot take part: {}", host, problem));
     std::erase_if(request.hosts, [&name = host](const Host& each) { return each.name == name; });
   }
   const int replica = cluster.ranks_of_replica, slots = total_slots(request.hosts);
-  const int ranks = std::min(request.ranks.value_or(slots), slots) / replica * replica;
-  if (ranks < std::max(cluster.restarts.min_ranks, replica)) {
+  const int ranks = std::min(wanted, slots) / replica * replica, least = std::max(cluster.restarts.min_ranks, replica);
+  if (ranks < std::min(least, wanted)) {
     throw Error(ErrorKind::peer,
-                format("the hosts that answer have {} slots, and the run needs at least {} ranks", slots,
-                       std::max(cluster.restarts.min_ranks, replica)),
+                format("the hosts that answer have {} slots, and the run needs at least {} ranks", slots, least),
                 "start the run again when the hosts are back");
   }
   request.ranks = ranks;
@@ -116,61 +117,76 @@ void keep_answering_hosts(LaunchRequest& request, const LaunchPlan& plan, const 
 // Plans the attempts of a run after the first one.
 class LaterPlans {
  public:
-  LaterPlans(const ClusterOptions& cluster, LaunchFlags flags, const LaunchedConfig& config)
-      : cluster_(cluster), flags_(std::move(flags)), config_(config) {}
+  LaterPlans(const ClusterOptions& cluster, const LaunchFlags& flags, const LaunchedConfig& config)
+      : cluster_(cluster), flags_(flags), config_(config) {}
 
-  // Returns the plan after a failure: on the hosts of the config that answer now.
-  LaunchPlan after_failure(const LaunchPlan& before, const Outcome& failure) const {
-    LaunchRequest request = request_again();
-    if (before.tf_config || request.hosts.size() < 2) return before;
-    keep_answering_hosts(request, plan_launch(request), failure, cluster_);
+  // Returns the plan of the next attempt: on the hosts of the config that answer now.
+  LaunchPlan next(const LaunchPlan& before, const Outcome& outcome) const {
+    LaunchRequest request = request_again(before.wanted_ranks);
+    if (before.tf_config || request.hosts.size() < 2 || shell_agent(request.variables).empty()) return before;
+    keep_answering_hosts(request, plan_launch(request), outcome, before.wanted_ranks, cluster_);
     LaunchPlan plan = plan_launch(request);
     ask_hosts(request, false, plan);
+    plan.wanted_ranks = before.wanted_ranks;
     return plan;
   }
 
   // Returns the plan that `trainctl resize` has requested for the run in this directory; empty if there is no request.
-  // A request that cannot be met is removed with a warning.
-  std::optional<LaunchPlan> requested(const std::string& run_directory) {
+  // A request that cannot be met is removed with a warning. Contacts no hosts.
+  std::optional<LaunchPlan> requested(const std::string& run_directory) const {
     const std::optional<int> ranks = requested_ranks_of(run_directory);
-    if (!ranks) return {};
-    remove_request(run_directory);
-    const std::string before = std::exchange(flags_.ranks, std::to_string(*ranks));
+    if (!ranks || !remove_request(run_directory)) return {};
     try {
-      if (*ranks % cluster_.ranks_of_replica != 0) {
-        throw Error(ErrorKind::config, format("a replica has {} ranks", cluster_.ranks_of_replica),
-                    format("request a multiple of {}", cluster_.ranks_of_replica));
-      }
-      LaunchRequest request = request_again();
-      LaunchPlan plan = plan_launch(request);
-      ask_hosts(request, false, plan);
+      require_trainable(*ranks);
+      LaunchPlan plan = plan_launch(request_again(*ranks));
+      for (const std::string& warning : plan.warnings) log::warning(warning);
       return plan;
     } catch (const Error& error) {
-      flags_.ranks = before;
-      log::warning(format("the run goes on as before, since it cannot train on {} ranks: {}", *ranks, error.what()));
+      log::warning(
+          format("the run goes on as before, since it cannot train on {}: {}", counted(*ranks, "rank"), error.what()));
       return {};
     }
   }
 
  private:
-  LaunchRequest request_again() const {
+  LaunchRequest request_again(int ranks) const {
     LaunchRequest request = request_of(cluster_, flags_, config_);
+    request.ranks = ranks;
     request.always_supervised = true;
     return request;
   }
 
+  // Throws Error{config} if the strategy does not permit this number of ranks.
+  void require_trainable(int ranks) const {
+    const int replica = cluster_.ranks_of_replica;
+    if (ranks % replica != 0) {
+      throw Error(ErrorKind::config, format("a replica has {}", counted(replica, "rank")),
+                  format("request a multiple of {}", replica));
+    }
+    if (cluster_.fixed_ranks && ranks != *cluster_.fixed_ranks) {
+      throw Error(ErrorKind::config, format("strategy.data fixes the number of ranks at {}", *cluster_.fixed_ranks),
+                  "leave `data` out of the strategy");
+    }
+    if (cluster_.max_ranks && ranks > *cluster_.max_ranks) {
+      throw Error(ErrorKind::config,
+                  format("the strategy has logical shards for at most {}", counted(*cluster_.max_ranks, "rank")),
+                  "request fewer ranks");
+    }
+  }
+
   const ClusterOptions& cluster_;
-  LaunchFlags flags_;  // with the number of ranks that was requested last
+  const LaunchFlags& flags_;
   const LaunchedConfig& config_;
 };
 
 }  // namespace
 
 std::optional<LaunchPlan> plan_ranks(const ClusterOptions& cluster, const LaunchFlags& flags,
-                                     const LaunchedConfig& config, const Situation& situation) {
+                                     const LaunchedConfig& config, const Situation& situation, bool always_supervised) {
   if (situation.started_by != StartedBy::user) return std::nullopt;
   if (!config.file.empty()) pass_config(config.file, config.files);
-  const LaunchRequest request = request_of(cluster, flags, config);
+  LaunchRequest request = request_of(cluster, flags, config);
+  request.always_supervised = always_supervised;
   LaunchPlan plan = plan_launch(request);
   if (flags.sync && plan.hosts.empty()) {
     throw Error(ErrorKind::config, "--sync sends trainctl to the hosts of a run, but this run names no hosts",
@@ -211,16 +227,15 @@ RankCommand rank_command(const std::string& name, const Node& config, const Clus
 std::optional<int> supervise_ranks(const ClusterOptions& cluster, const LaunchFlags& flags,
                                    const LaunchedConfig& config, const Situation& situation,
                                    const SupervisionOptions& options) {
-  const std::optional<LaunchPlan> plan = plan_ranks(cluster, flags, config, situation);
+  const int most_restarts = options.stops_in_order ? flags.max_restarts.value_or(cluster.restarts.max) : 0;
+  const std::optional<LaunchPlan> plan = plan_ranks(cluster, flags, config, situation, most_restarts > 0);
   if (!plan) return std::nullopt;
   const bool json = options.holds_output;
-  LaterPlans later(cluster, flags, config);
+  const LaterPlans later(cluster, flags, config);
   Restarts restarts;
   if (options.stops_in_order) {
-    restarts.policy = restart_policy(flags.max_restarts.value_or(cluster.restarts.max));
-    restarts.next_plan = [&](const LaunchPlan& before, const Outcome& failure) {
-      return later.after_failure(before, failure);
-    };
+    restarts.policy = restart_policy(most_restarts);
+    restarts.next_plan = [&](const LaunchPlan& before, const Outcome& outcome) { return later.next(before, outcome); };
     restarts.changed_plan = [&](const std::string& run_directory) { return later.requested(run_directory); };
   }
   Outcome ranks = run_ranks(*plan, options, restarts);

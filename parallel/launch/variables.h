@@ -45,7 +45,7 @@ inline constexpr std::string_view terminal_variable = "TRAINCTL_TERMINAL";
 inline constexpr std::string_view output_variable = "TRAINCTL_OUTPUT_TERMINAL";
 // The texts of the config, see config_text.h.
 inline constexpr std::string_view config_variable = "TRAINCTL_CONFIG_TEXT";
-// The failure after which the ranks were started again, see restart.h.
+// Why the ranks were started again, see restart.h; empty in the first attempt.
 inline constexpr std::string_view restart_variable = "TRAINCTL_RESTART";
 // Tells MPI that ranks are bound to cores.
 inline constexpr std::string_view bound_variable = "OMPI_MCA_orte_bound_at_launch";

@@ -10,6 +10,7 @@
 #include "parallel/comm/text.h"
 #include "parallel/launch/ranks/report.h"
 #include "parallel/launch/ranks/run_rank.h"
+#include "parallel/launch/ranks/status.h"
 #include "parallel/trainer/resume.h"
 #include "parallel/trainer/training_plan.h"
 #include "run/job/job.h"
@@ -88,7 +89,8 @@ int train(const RunSpec& configured, const TrainingRequest& request, RankContext
   }
   end.event.seconds = seconds_now() - run.begin;
   if (run.gpus) end.event.gpus = run.gpus->summary();
-  if (files.sink) {
+  const bool goes_on = end.event.status == "stopped" && is_resizing(context.situation.status_file);
+  if (files.sink && !goes_on) {
     files.sink->end(end.event);
     if (request.json) answer(end_line(end.event));
   }

@@ -21,7 +21,7 @@ struct TrainingRequest {
   std::string run_directory;    // --run-dir; empty: runs/<name>
   std::string resume = "auto";  // auto, never, or the path of a checkpoint
   ProgressStyle progress = ProgressStyle::automatic;
-  std::optional<Restart> restart;  // the failure after which the supervisor has started the ranks again
+  std::optional<Restart> restart;  // why the supervisor has started the ranks again
   SupervisedTerminal terminal;     // terminal of a supervised rank: see Situation
   bool quiet = false;
   bool json = false;               // the end event is printed to stdout

@@ -118,20 +118,57 @@ TEST_CASE("a run that trains is resized, and ends with the same weights") {
   REQUIRE(begun.size() == 4);
   for (std::size_t i = 0; i < 4; ++i) CHECK(begun[i].at("ranks") == std::vector<int>({2, 3, 1, 4})[i]);
   CHECK(events(directory, "restart").at(0).at("cause") == "resized");
+  CHECK(events(directory, "end").size() == 1);  // the run has not ended when it was resized
   CHECK_FALSE(std::filesystem::exists(directory + "/resize"));
   CHECK(events(directory, "end").back().at("weights_sha256") == undisturbed_weights(folder, config));
 }
 
-TEST_CASE("a request that cannot be met is refused, and the run goes on") {
+TEST_CASE("a request that the strategy does not permit is refused, and the run goes on") {
+  struct Refused {
+    std::string strategy, ranks, why;
+  };
+  const auto [strategy, ranks, why] =
+      GENERATE(Refused{"{pipeline: 2}", "3", "a replica has 2 ranks"},
+               Refused{"{data: 2}", "4", "strategy.data fixes the number of ranks at 2"},
+               Refused{"{reproducible: {shards: 2}}", "4", "the strategy has logical shards for at most 2 ranks"});
   const Folder folder;
   const std::string config = write_config(folder), directory = folder / "refused";
   Command run(folder, {"run", config, "--ranks", "2", "--run-dir", directory, "--progress", "none", "--set",
-                       "strategy={pipeline: 2}"});
+                       "strategy=" + strategy});
+  REQUIRE(comes_true([&] { return has_steps(directory, 3); }));
+  REQUIRE(trainctl(folder, {"resize", directory, "--ranks", ranks}).code == 0);
+  CHECK(run.wait() == 0);
+  INFO(tail(run.errors()));
+  CHECK(contains(run.errors(), "the run goes on as before, since it cannot train on " + ranks + " ranks: " + why));
+  CHECK(events(directory, "start").size() == 1);
+}
+
+TEST_CASE("a run goes on with the number of ranks before if the ranks cannot train in a new number") {
+  const Folder folder;
+  const std::string config = write_config(folder), directory = folder / "too-many";
+  Command run(folder, {"run", config, "--ranks", "2", "--run-dir", directory, "--progress", "none", "--set",
+                       "strategy={share: [1, 1]}"});
   REQUIRE(comes_true([&] { return has_steps(directory, 3); }));
   REQUIRE(trainctl(folder, {"resize", directory, "--ranks", "3"}).code == 0);
   CHECK(run.wait() == 0);
-  CHECK(contains(run.errors(), "the run goes on as before, since it cannot train on 3 ranks: a replica has 2 ranks"));
-  CHECK(events(directory, "start").size() == 1);
+  INFO(tail(run.errors()));
+  CHECK(contains(run.errors(), "strategy.share has 2 speeds, but there are 3 replicas"));
+  CHECK(contains(run.errors(), "the run goes on with 2 ranks"));
+  CHECK(events(directory, "end").size() == 1);
+  CHECK(events(directory, "start").back().at("ranks") == 2);
+}
+
+TEST_CASE("a run on one rank starts again, too") {
+  const Folder folder;
+  const std::string config = write_config(folder), directory = folder / "one";
+  Command run(folder,
+              {"run", config, "--ranks", "1", "--run-dir", directory, "--progress", "none", "--max-restarts", "1"});
+  REQUIRE(comes_true([&] { return has_checkpoint(directory); }));
+  kill(run.ranks().at(0), SIGKILL);
+  CHECK(run.wait() == 0);
+  INFO(tail(run.errors()));
+  CHECK(events(directory, "restart").size() == 1);
+  CHECK(events(directory, "end").back().at("weights_sha256") == undisturbed_weights(folder, config));
 }
 
 TEST_CASE("resize tells what cannot be resized") {
@@ -142,7 +179,7 @@ TEST_CASE("resize tells what cannot be resized") {
   REQUIRE(comes_true([&] { return has_steps(directory, 3); }));
   const Finished refused = trainctl(folder, {"resize", directory, "--ranks", "2"});
   CHECK(refused.code == 5);
-  CHECK(contains(refused.errors, "cannot be resized while it trains"));
+  CHECK(contains(refused.errors, "has not taken the request"));
   CHECK_FALSE(std::filesystem::exists(directory + "/resize"));
   run.send(SIGTERM);
   CHECK(run.wait() == 75);

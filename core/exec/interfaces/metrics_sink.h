@@ -30,7 +30,8 @@ struct GpuSummary {
   std::uint64_t throttled = 0;                     // all reasons seen, as bits for throttle_words()
 };
 
-// The failure after which the supervisor has started the ranks again. Comes after the `start` event of the new attempt.
+// Why the supervisor has started the ranks again: a failure, or a resize (the cause "resized"). Comes after the `start`
+// event of the new attempt.
 struct RestartEvent {
   int attempt = 2;                        // number of the new attempt; the first attempt of a supervisor is 1
   std::string cause;                      // kind of the failure, such as "rank_killed"

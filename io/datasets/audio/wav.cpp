@@ -86,6 +86,9 @@ void widen(const std::byte* from, std::int64_t count, float* to) {
   }
 }
 
+// The size that programs write which write to a pipe, since they do not know it: the sound ends with the file.
+constexpr std::int64_t unknown_bytes = 0xFFFFFFFF;
+
 }  // namespace
 
 WavFormat read_wav_format(const InputFile& file) {
@@ -103,7 +106,11 @@ WavFormat read_wav_format(const InputFile& file) {
     unsigned char chunk[chunk_bytes];
     file.read(at, chunk, chunk_bytes);
     const std::string_view id(reinterpret_cast<const char*>(chunk), 4);
-    const std::int64_t bytes = little_endian(chunk + 4, 4), left = file.size() - at - chunk_bytes;
+    const std::int64_t left = file.size() - at - chunk_bytes;
+    std::int64_t bytes = little_endian(chunk + 4, 4);
+    if (id == "data" && bytes == unknown_bytes && wav.channels > 0) {
+      bytes = left - left % (std::int64_t{wav.channels} * wav.value_bytes);
+    }
     if (bytes > left) {
       data_error(file.path(),
                  format("its header states {} bytes from byte {} on, but the file has only {} more", bytes,

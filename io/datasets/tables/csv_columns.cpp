@@ -114,7 +114,9 @@ void choose_targets(const std::string& path, const CsvFormat& csv, const std::ve
     for (const std::string& name : names ? *names : ColumnNames{}) found.push_back(find_column(in_file, name, path));
     if (!found.empty() || output.declared.target_unused) continue;
     if (csv.targets) {
-      throw Error(ErrorKind::config, format("`targets` names no column for the output '{}'", output.name));
+      throw Error(ErrorKind::config, csv.targets->entries.front().location,
+                  format("`targets` names no column for the output '{}'", output.name),
+                  format("add `{}: COLUMN` to `targets`", output.name));
     }
     const bool weight_is_last = columns.weight == in_file.size() - 1 && in_file.size() > 1;
     found.push_back(in_file.size() - (weight_is_last ? 2 : 1));

@@ -92,7 +92,8 @@ std::int64_t read_fields(const NiftiHeader& header, NiftiVolume& volume) {
     volume.slope = slope;
     volume.intercept = intercept;
   }
-  const double begin = double{header.number<float>(108)};
+  constexpr double usual_begin = 352;  // after the header and four bytes that name no extension
+  const double stated = double{header.number<float>(108)}, begin = stated == 0 ? usual_begin : stated;
   if (!(begin >= header_bytes && begin <= 1e9) || begin != std::floor(begin)) {
     data_error(path, format("its header states that the values begin at byte {}", begin));
   }

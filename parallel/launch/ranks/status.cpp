@@ -19,6 +19,7 @@ namespace {
 
 // A note is a file of one line; its path is the status file's with one of these suffixes.
 constexpr std::string_view ready_note = ".ready", log_note = ".log", stop_time_note = ".stop-time", step_note = ".step";
+constexpr std::string_view resizing_note = ".resizing";
 constexpr std::string_view end_note = ".end";  // the first line of a status that comes from another host
 // The beginning of a note on standard error: a text that no program writes by chance.
 constexpr std::string_view note_mark =
@@ -140,6 +141,12 @@ StopTime read_stop_time(const std::string& status_path) {
   StopTime time;
   if (!(file >> time.seconds >> time.saves)) return {};
   return time;
+}
+
+void mark_resizing(const std::string& status_path) { write_note(status_path, resizing_note, ""); }
+
+bool is_resizing(const std::string& status_path) {
+  return !status_path.empty() && access(note_path(status_path, resizing_note).c_str(), F_OK) == 0;
 }
 
 void write_step(const std::string& status_path, std::int64_t step) {

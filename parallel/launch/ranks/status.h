@@ -61,6 +61,11 @@ void write_stop_time(const std::string& status_path, const StopTime& time);
 // Returns the reported time; StopTime{} if no time was reported.
 StopTime read_stop_time(const std::string& status_path);
 
+// Called by the supervisor before it asks the ranks to stop in order to start them again with another number of ranks:
+// the run then goes on, and rank 0 does not report its end. A rank 0 on another host does not know of it.
+void mark_resizing(const std::string& status_path);
+bool is_resizing(const std::string& status_path);
+
 // Called by rank 0 to report the number of training steps that are done.
 void write_step(const std::string& status_path, std::int64_t step);
 std::optional<std::int64_t> read_step(const std::string& status_path);

@@ -119,7 +119,7 @@ MpirunCommand::MpirunCommand(const LaunchPlan& plan, const std::vector<std::stri
   const Variables::Map screen = terminal(plan.first_rank_here);
   shows_bar_ = !screen.empty();
   for (const auto& [name, value] : screen) pass(name, value);
-  if (restart) pass(std::string(restart_variable), to_text(*restart));
+  pass(std::string(restart_variable), restart ? to_text(*restart) : "");
   pass(std::string(output_variable), shows_output && isatty(STDOUT_FILENO) != 0 ? "1" : "0");
   // Separates the launcher's messages from the ranks' output.
   if (const std::string variable = mpirun.messages_variable(); !variable.empty()) {

@@ -15,6 +15,7 @@
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
+#include "core/base/table.h"
 #include "parallel/launch/plan.h"
 #include "parallel/launch/ranks/report.h"
 #include "parallel/launch/ranks/status.h"
@@ -172,8 +173,9 @@ void MpirunWatch::stop() {
 void MpirunWatch::relay_request() {
   join_log();
   const auto tell = request().asked_by == SIGINT || changed_plan_ ? log::info : log::warning;
-  tell(changed_plan_ ? format("stopping after this step, to go on with {} ranks", changed_plan_->ranks)
+  tell(changed_plan_ ? format("stopping after this step, to go on with {}", counted(changed_plan_->ranks, "rank"))
                      : "stopping after this step (Ctrl-C again stops at once)");
+  if (changed_plan_ && !requests_.asked) mark_resizing(status_file_);
   if (suspended_since_) kill(child_.pid, SIGCONT);
   kill(child_.pid, SIGUSR1);
   asked_.relayed = true;

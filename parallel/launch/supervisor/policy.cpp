@@ -45,8 +45,8 @@ int attempts_without_progress(const std::vector<Outcome>& outcomes) {
 
 Policy restart_policy(int max) {
   return [max](const std::vector<Outcome>& outcomes, const StopRequests& requests) -> NextAction {
-    constexpr int most_without_progress = 2;
-    constexpr std::chrono::milliseconds first_delay(1000), longest_delay(30000);
+    constexpr int most_without_progress = 4;
+    constexpr std::chrono::milliseconds first_delay(1000);
     const int restarts = static_cast<int>(outcomes.size()) - 1;
     if (requests.asked || max == 0 || !may_pass(outcomes.back(), restarts == 0)) return {};
     if (restarts >= max) {
@@ -56,8 +56,7 @@ Policy restart_policy(int max) {
     if (without >= most_without_progress) {
       return {.why_not = format("{} attempts in a row made no progress", without)};
     }
-    const auto delay = without == 0 ? std::chrono::milliseconds(0) : first_delay * (1 << (without - 1));
-    return {.again = true, .delay = std::min(delay, longest_delay)};
+    return {.again = true, .delay = without == 0 ? std::chrono::milliseconds(0) : first_delay * (1 << (without - 1))};
   };
 }
 

@@ -2,6 +2,7 @@
 #include "parallel/launch/supervisor/resize.h"
 
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -31,14 +32,24 @@ void request_ranks(const std::string& run_directory, int ranks) {
 }
 
 std::optional<int> requested_ranks_of(const std::string& run_directory) {
-  std::ifstream file(path_of_request(run_directory));
+  namespace fs = std::filesystem;
+  constexpr std::chrono::seconds oldest(30);
+  const std::string path = path_of_request(run_directory);
+  std::error_code none;
+  const fs::file_time_type written = fs::last_write_time(path, none);
+  if (none) return {};
+  if (fs::file_time_type::clock::now() - written > oldest) {
+    remove_request(run_directory);
+    return {};
+  }
+  std::ifstream file(path);
   int ranks = 0;
   return file >> ranks ? std::optional(ranks) : std::nullopt;
 }
 
-void remove_request(const std::string& run_directory) {
+bool remove_request(const std::string& run_directory) {
   std::error_code ignored;
-  std::filesystem::remove(path_of_request(run_directory), ignored);
+  return std::filesystem::remove(path_of_request(run_directory), ignored);
 }
 
 }  // namespace trainctl

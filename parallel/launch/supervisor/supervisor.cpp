@@ -14,6 +14,7 @@
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
+#include "core/base/table.h"
 #include "parallel/launch/host/resources.h"
 #include "parallel/launch/plan.h"
 #include "parallel/launch/supervisor/command.h"
@@ -118,7 +119,7 @@ bool wait_to_restart(Supervision& supervision, std::chrono::milliseconds delay) 
 // Describes the end of an attempt to the ranks of the next attempt.
 Restart restart_after(const Outcome& outcome, bool resized, int attempts, const std::string& log) {
   return {.attempt = attempts + 1,
-          .cause = resized ? "resized" : std::string(name_of(outcome.kind)),
+          .cause = std::string(resized ? cause_resized : name_of(outcome.kind)),
           .rank = outcome.rank,
           .host = outcome.host,
           .signal = outcome.signal,
@@ -129,43 +130,61 @@ Restart restart_after(const Outcome& outcome, bool resized, int attempts, const 
 void announce_restart(const LaunchPlan& plan, std::size_t restarts, std::chrono::milliseconds delay,
                       const std::string& log) {
   const double seconds = std::chrono::duration<double>(delay).count();
-  log::warning(format("the run starts again on {}{} (restart {}){}",
-                      plan.ranks == 1 ? "1 rank" : format("{} ranks", plan.ranks),
+  log::warning(format("the run starts again on {}{} (restart {}){}", counted(plan.ranks, "rank"),
                       seconds > 0 ? format(" in {:g} s", seconds) : "", restarts, newest_checkpoint(log)));
+}
+
+// Whether the ranks refuse the plan to which the run was resized: they have ended before their first step, with an
+// error of the config or a lack of resources.
+bool refuses_resize(const Outcome& outcome, const std::optional<Restart>& restart) {
+  const bool refuses = outcome.kind == OutcomeKind::config_error || outcome.kind == OutcomeKind::resource_error;
+  return restart && restart->cause == cause_resized && refuses && !outcome.step;
+}
+
+// The error of an attempt. Ranks that have printed theirs leave no message.
+std::string message_of(const Outcome& outcome) {
+  return outcome.end.message.empty() ? to_string(outcome) : outcome.end.message;
 }
 
 }  // namespace
 
 Outcome run_supervised(LaunchPlan plan, const std::vector<std::string>& command, const SupervisionOptions& options,
                        const Restarts& restarts) {
-  Supervision supervision;        // from now on all requests are received
-  std::vector<Outcome> failures;  // the outcomes of attempts that were not stopped to change the plan
-  std::optional<Restart> restart;
+  Supervision supervision;         // from now on all requests are received
+  std::vector<Outcome> failures;   // of attempts whose ranks did not stop for another plan
+  std::optional<Restart> restart;  // why the present attempt was started
+  LaunchPlan plan_before = plan;   // the plan before the last resize
   for (int attempts = 1;; ++attempts) {
-    auto [outcome, changed_plan] = run_attempt(plan, command, restart, options, restarts, supervision);
+    AttemptEnd end = run_attempt(plan, command, restart, options, restarts, supervision);
+    Outcome& outcome = end.outcome;
     log::debug("the ranks have ended: " + to_string(outcome));
     if (!outcome.last_lines.empty()) log::debug("the last lines of their log:\n" + outcome.last_lines);
-    const bool resized = changed_plan && outcome.kind == OutcomeKind::stopped && !supervision.requests.asked;
-    restart = restart_after(outcome, resized, attempts, supervision.log);
-    if (resized) {
-      plan = std::move(*changed_plan);
+    const bool resizes = end.changed_plan && outcome.kind == OutcomeKind::stopped && !supervision.requests.asked;
+    const bool goes_back = refuses_resize(outcome, restart);
+    restart = restart_after(outcome, resizes, attempts, supervision.log);
+    if (goes_back) {
+      log::warning(format("{}\nthe run goes on with {}", message_of(outcome), counted(plan_before.ranks, "rank")));
+      plan = plan_before;
       continue;
     }
-    failures.push_back(std::move(outcome));
-    Outcome& failure = failures.back();
-    const NextAction next = restarts.policy(failures, supervision.requests);
-    if (!next.again) {
-      if (!next.why_not.empty()) failure.end.message += "\n" + next.why_not;
-      return std::move(failure);
+    if (end.changed_plan) plan_before = std::exchange(plan, std::move(*end.changed_plan));
+    NextAction next;
+    if (!resizes) {
+      failures.push_back(outcome);
+      next = restarts.policy(failures, supervision.requests);
+      if (!next.again) {
+        if (!next.why_not.empty()) outcome.end.message = message_of(outcome) + "\n" + next.why_not;
+        return std::move(outcome);
+      }
+      log::warning(message_of(outcome));  // the cause comes before its effects
     }
-    // The cause comes first; ranks that have printed it themselves leave no message.
-    log::warning(failure.end.message.empty() ? to_string(failure) : failure.end.message);
     try {
-      if (restarts.next_plan) plan = restarts.next_plan(plan, failure);
+      if (restarts.next_plan) plan = restarts.next_plan(plan, outcome);
     } catch (const Error& error) {
-      failure.end.message = format("the run cannot start again: {}", error.what());
-      return std::move(failure);
+      outcome.end = {exit_code(error.kind()), format("the run cannot start again: {}", error.what())};
+      return std::move(outcome);
     }
+    if (resizes) continue;
     announce_restart(plan, failures.size(), next.delay, supervision.log);
     if (!wait_to_restart(supervision, next.delay)) {
       return {.kind = OutcomeKind::stopped,

@@ -27,8 +27,8 @@ struct SupervisionOptions {
 // Whether and how the ranks are started again after an attempt.
 struct Restarts {
   Policy policy = end_always;
-  // Returns the plan of the next attempt. `before`: the plan of the attempt that ended with `outcome`. May throw Error,
-  // which ends the run. Null: always the same plan.
+  // Returns the plan of the next attempt. `before`: the plan of the attempt that ended with `outcome`, or to which the
+  // run is resized. May throw Error, which ends the run. Null: always the same plan.
   std::function<LaunchPlan(const LaunchPlan& before, const Outcome& outcome)> next_plan;
   // Returns the plan with which the run shall go on instead of the current one; empty if it shall not change. Called
   // about twice a second with the run's directory while the ranks train. The ranks stop in order and start again with
@@ -40,9 +40,9 @@ struct Restarts {
 // threads. Standard input is closed to the ranks; their output is forwarded immediately, or held. If the ranks stop in
 // order, the first SIGINT, SIGTERM, SIGHUP or SIGUSR1 is relayed to all ranks as SIGUSR1. The ranks then have a limited
 // time to stop (stopping.h); a second SIGINT ends mpirun and all ranks immediately. Otherwise the first signal ends
-// them immediately. After a signal every wait for mpirun is limited. The ranks of an attempt after the first know the
-// failure before it (restart.h). When this function returns, no rank and no
-// temporary file is left on this host; if this process is killed, mpirun and the ranks end, too.
+// them immediately. After a signal every wait for mpirun is limited. The ranks of an attempt after the first know why
+// it was started (restart.h). When this function returns, no rank and no temporary file is left on this host; if this
+// process is killed, mpirun and the ranks end, too.
 //
 // Returns the outcome of the last attempt; the caller reports errors. Throws Error{config} if mpirun is not installed,
 // Error{resource} if it cannot be started.

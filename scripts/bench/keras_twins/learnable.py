@@ -56,14 +56,6 @@ def ratings(random, count, users, films):
     return {"user": pairs[0], "film": pairs[1]}, (1 / (1 + np.exp(-product)))[:, None].astype("float32")
 
 
-def forecasts(random, count, hours):
-    """Returns seven measured values of each hour, and the first one twelve hours later without noise."""
-    periods = np.array([24, 17, 31, 9, 43, 12, 60])
-    phase = random.uniform(0, 2 * np.pi, (count, 1, 7))
-    values = np.sin(2 * np.pi * np.arange(hours + 12)[:, None] / periods + phase)
-    return (values[:, :hours] + random.normal(0, 0.2, (count, hours, 7))).astype("float32"), values[:, -1, :1].astype("float32")
-
-
 def additions(random, count):
     """Returns questions such as "73+8" and their answers, filled up with spaces, as one-hot and as numbers of characters."""
     characters = {character: number for number, character in enumerate("0123456789+ ")}

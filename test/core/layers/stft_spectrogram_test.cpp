@@ -36,6 +36,8 @@ TEST_CASE("stft_spectrogram reports what it cannot compute") {
   has("", {200, 1}, "frame_length 256 exceeds input 200");
   has("frame_length: 8, frame_step: 9", {200, 1}, "frame_step 9 exceeds frame_length 8");
   has("frame_length: 8, fft_length: 7", {200, 1}, "fft_length 7 is below frame_length 8");
+  has("frame_length: 2", {200, 1}, "all values of a symmetric hann window of 2 steps are 0");
+  has("frame_length: 2, mode: psd, window: none", {200, 1}, "mode psd needs at least 3 frequencies");
 }
 
 }  // namespace trainctl::testing::stft_spectrogram_test

@@ -43,19 +43,23 @@ TEST_CASE("a run has at most the given number of restarts, and says so when it e
   CHECK(end.why_not == "the run has started again 2 times, which is the most (cluster.restarts)");
 }
 
-TEST_CASE("a run ends after two attempts in a row without progress") {
+TEST_CASE("a run ends after four attempts in a row without progress, with growing delays before") {
   const Policy policy = restart_policy(100);
-  CHECK(policy({killed(5)}, {}).delay == std::chrono::seconds(0));
-  const NextAction once = policy({killed(5), killed(5)}, {});
-  CHECK(once.again);
-  CHECK(once.delay == std::chrono::seconds(1));
-  const NextAction twice = policy({killed(5), killed(4), killed(5)}, {});
-  CHECK_FALSE(twice.again);
-  CHECK(twice.why_not == "2 attempts in a row made no progress");
-  CHECK(policy({killed(5), killed(4), killed(6)}, {}).delay == std::chrono::seconds(0));
-  CHECK(policy({killed(5), killed(4), killed(6), killed({})}, {}).again);
-  CHECK(policy({killed({})}, {}).again);  // died before its first step
-  CHECK_FALSE(policy({killed({}), killed(0)}, {}).again);
+  using std::chrono::seconds;
+  std::vector<Outcome> outcomes = {killed(5)};
+  for (const seconds delay : {seconds(0), seconds(1), seconds(2), seconds(4)}) {
+    const NextAction next = policy(outcomes, {});
+    CHECK(next.again);
+    CHECK(next.delay == delay);
+    outcomes.push_back(killed(outcomes.size() % 2 == 0 ? 5 : 4));
+  }
+  const NextAction end = policy(outcomes, {});
+  CHECK_FALSE(end.again);
+  CHECK(end.why_not == "4 attempts in a row made no progress");
+  outcomes.back() = killed(6);
+  CHECK(policy(outcomes, {}).again);
+  CHECK(policy(outcomes, {}).delay == seconds(0));
+  CHECK(policy({killed({})}, {}).delay == seconds(1));  // died before its first step
 }
 
 TEST_CASE("a request to stop ends the run") {

@@ -300,7 +300,7 @@ TEST_CASE("a run whose ranks die again and again without progress ends, and says
   CHECK(run.wait() == 5);
   INFO(run.output());
   CHECK(contains(run.output(), "the run starts again on 2 ranks in 1 s (restart 1)"));
-  CHECK(contains(run.output(), "2 attempts in a row made no progress"));
+  CHECK(contains(run.output(), "4 attempts in a row made no progress"));
   CHECK(run.left_nothing());
 }
 
