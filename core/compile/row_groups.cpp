@@ -24,7 +24,8 @@ constexpr std::size_t most_distant = 64;                 // ops between the firs
 
 bool may_join(const Op& op) { return op.get_if<Elementwise>() != nullptr || op.get_if<Reduce>() != nullptr; }
 
-// The same op, as Elementwise if it is a sum of gradients. The name of such a sum is that of a tensor.
+// The same op, as Elementwise if it is a sum without an activation, such as a sum of gradients. It gets no name: that
+// of a sum of gradients is a tensor's, and a sum may join the ops of any layer.
 Op in_elementwise_form(const Op& op, const Program& program) {
   const auto* add = op.get_if<Add>();
   if (add == nullptr || add->function.kind != ActivationKind::none) return op;
@@ -84,15 +85,18 @@ class SegmentGroups {
     earlier_.clear();
     if (ops_[first].name.empty()) return {};
     Members members{first};
-    std::set<TensorId> written_between;
+    std::set<TensorId> written_between, read_between;
     std::int64_t dimensions = 0;
     for (std::size_t j = first; j < std::min(ops_.size(), first + most_distant) && members.size() < most_ops; ++j) {
       if (is_taken_[j]) continue;
       const Op& op = ops_[j];
-      const bool reads_later =
-          std::any_of(op.inputs.begin(), op.inputs.end(), [&](TensorId id) { return written_between.contains(id); });
+      const bool reads_later = std::any_of(op.inputs.begin(), op.inputs.end(),
+                                           [&](TensorId id) { return written_between.contains(memory(id)); });
+      const bool overtakes = reads_later || std::any_of(op.outputs.begin(), op.outputs.end(), [&](TensorId id) {
+                               return read_between.contains(memory(id)) || written_between.contains(memory(id));
+                             });
       const bool is_of_layer = op.name == ops_[first].name || op.name.empty();
-      if (may_join(op) && is_of_layer && !reads_later && (j == first || is_connected(members, op))) {
+      if (may_join(op) && is_of_layer && !overtakes && (j == first || is_connected(members, op))) {
         Members with = members;
         if (j != first) with.push_back(j);
         if (const std::int64_t found = row_dimensions(with, dimensions); found > 0) {
@@ -102,11 +106,12 @@ class SegmentGroups {
         }
       }
       if (j == first) return {};
-      if (!reads_later && is_small(op) && !reads_members(members, op)) {
+      if (!overtakes && is_small(op) && !reads_members(members, op)) {
         earlier_.push_back(j);
         continue;
       }
-      written_between.insert(op.outputs.begin(), op.outputs.end());
+      for (const TensorId id : op.outputs) written_between.insert(memory(id));
+      for (const TensorId id : op.inputs) read_between.insert(memory(id));
     }
     row_dimensions_ = dimensions;
     return is_large(members) ? members : Members{};
@@ -136,6 +141,12 @@ class SegmentGroups {
     });
   }
 
+  // The tensor whose memory a tensor has: itself, unless it is an alias.
+  TensorId memory(TensorId id) const {
+    while (program_.tensor(id).alias_of != no_tensor) id = program_.tensor(id).alias_of;
+    return id;
+  }
+
   const Shape& shape(TensorId id) const { return program_.tensor(id).type.shape; }
 
   // The largest number of leading dimensions, at most `before` (0: any), that may count the rows of all members; 0 if
@@ -163,6 +174,8 @@ class SegmentGroups {
       const Op& op = ops_[member];
       const auto whole = inputs_of_all_rows(*op.def, types_of(op.inputs, program_.tensors), rows);
       if (!whole) return false;
+      const DType read = program_.tensor(op.inputs[0]).type.dtype;
+      if (op.get_if<Reduce>() != nullptr && read != DType::float32 && read != DType::bfloat16) return false;
       for (std::size_t i = 0; i < op.inputs.size(); ++i) {
         if (!agrees(op.inputs[i], (*whole)[i])) return false;
       }
@@ -189,7 +202,8 @@ class SegmentGroups {
     for (std::size_t s = 0; s < program_.segments.size(); ++s) {
       const std::vector<Op>& ops = s == segment_ ? ops_ : program_.segments[s].ops;
       const bool written = std::any_of(ops.begin(), ops.end(), [&](const Op& op) { return contains(op.outputs, id); });
-      if (s != segment_ && written) continue;  // another variant of the segment, with a group of its own
+      const bool is_variant = s != segment_ && program_.segments[s].phase == program_.segments[segment_].phase;
+      if (is_variant && written) continue;  // it has a group of its own
       for (std::size_t i = 0; i < ops.size(); ++i) {
         const bool is_member = s == segment_ && std::find(members.begin(), members.end(), i) != members.end();
         if (!is_member && contains(ops[i].inputs, id)) return true;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <functional>
 #include <iterator>
+#include <limits>
 #include <numbers>
 #include <optional>
 #include <utility>
@@ -76,6 +77,7 @@ std::vector<MetricResult> metric_results(const std::vector<ResolvedOutput>& all_
     };
     results.push_back({outputs[i].prefixed("perplexity"), i, 1, power, 0, true});
     results.back().own_count = own[i].count;
+    results.back().of_nothing = std::numeric_limits<double>::quiet_NaN();
   }
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const ResolvedOutput& output = outputs[i];

@@ -30,7 +30,8 @@ struct ResolvedOutput {
   // Whether the output has a padding mask that gives its positions weights. A loss over sequences reads the mask
   // itself.
   bool is_masked = false;
-  // Whether the loss is divided by the number of the output's own positions, because other outputs leave out others.
+  // Whether the loss is divided by the number of the output's own positions, because another output leaves out other
+  // positions.
   bool counts_itself = false;
 
   // Whether there is a loss; without one, there are no targets, sums and results.

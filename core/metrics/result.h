@@ -27,8 +27,9 @@ struct MetricResult {
   bool by_weight = false;   // whether its count is the sum of the weights
   // The index of a sum of another result, which value() receives before the result's own sums; empty: none.
   std::optional<std::size_t> other = {};
-  // The index of the sum that is the count, for an output that counts itself.
+  // The index of the sum that is the count, for an output that counts itself, and the result if the count is 0.
   std::optional<std::size_t> own_count = {};
+  double of_nothing = 0;
   std::string wants = {};  // the data that the result needs, for messages about NaN; "": any data
 
   // The value, given all sums of a step or an epoch, and their count. NaN if all weights are zero.
@@ -39,7 +40,7 @@ struct MetricResult {
       count = all.back();
     }
     if (by_weight && count == 0) return std::numeric_limits<double>::quiet_NaN();
-    if (own_count && count == 0) return 0;  // the loss of no positions
+    if (own_count && count == 0) return of_nothing;
     if (!other) return value(all.subspan(first, sums), count);
     std::vector<double> both{all[*other]};
     both.insert(both.end(), all.begin() + static_cast<std::ptrdiff_t>(first),

@@ -138,7 +138,7 @@ Network cut_network(const ProgramSpec& spec, std::int64_t micro_batch, bool trai
     network.graph = parallelism.cut(std::move(network.graph));
     gather_outputs(network.graph, network.outputs, parallelism.rank, spec.predicts());
   }
-  network.graph = fuse(std::move(network.graph), training, parallelism.joins_ops);
+  network.graph = fuse(std::move(network.graph), training);
   return network;
 }
 

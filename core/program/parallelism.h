@@ -18,8 +18,6 @@ struct Parallelism {
   // Whether micro-batches contain collectives, so that all ranks must run the same number of micro-batches; a rank with
   // fewer micro-batches runs its last micro-batches without samples.
   bool equal_micro_batches = false;
-  // Whether ops of neighbouring blocks may be joined (fuse()).
-  bool joins_ops = true;
   // The samples of the replicas in the batch of the program, for losses over the whole batch; without counts, the
   // program has no other samples than its own.
   SampleShares shares = {};

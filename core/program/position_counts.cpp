@@ -24,7 +24,9 @@ std::string why_not_before(const Graph& graph, const Op& op) {
     return role == Role::parameter || role == Role::statistic;
   });
   if (reads_parameters) return format("its mask depends on the parameters of layer '{}'", op.name);
-  return op.def->trait() == OpTrait::collective ? format("ranks exchange values of layer '{}'", op.name) : "";
+  return op.def->trait() == OpTrait::collective
+             ? format("its mask depends on values of layer '{}', which ranks exchange", op.name)
+             : "";
 }
 
 [[noreturn]] void refuse(const CountedOutput& output, const std::string& why) {

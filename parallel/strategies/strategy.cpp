@@ -39,7 +39,6 @@ Parallelism parallelism(const Strategy& strategy, int rank) {
   combined.rank = MeshRank(strategy.mesh, rank);
   combined.keeps_gradients = strategy.mesh.data == 1 || keeps_gradients(strategy.options.shard);
   combined.equal_micro_batches = !combined.keeps_gradients;
-  combined.joins_ops = strategy.options.recompute == Recompute::none;
   combined.cut = [strategy, position = combined.rank](Graph graph) {
     for (const StrategyEntry& entry : strategies) {
       if (entry.cut != nullptr) graph = entry.cut(std::move(graph), position, strategy);

@@ -50,13 +50,6 @@ class OpList {
     ops_[index] = std::move(fused);
   }
 
-  // The index of the op that writes the tensor as its first output, whatever reads it.
-  std::optional<std::size_t> writer(TensorId tensor) const {
-    const auto writer = writer_.find(tensor);
-    if (writer == writer_.end()) return {};
-    return ops_[writer->second].outputs[0] == tensor ? std::optional(writer->second) : std::nullopt;
-  }
-
   // Replaces the ops with these indices by ops with the same inputs and outputs.
   void replace(std::size_t first, std::size_t second, std::pair<Op, Op> ops) {
     ops_[first] = std::move(ops.first);
@@ -101,19 +94,6 @@ void fuse_all(OpList& ops, FirstAsked asked, bool may_hide_nan) {
   }
 }
 
-// Joins each op with the op that computes its first input, if it has a rule for that op. The joined op takes the place
-// of the latter, since other ops may read its result.
-void join_all(OpList& ops) {
-  for (std::size_t reader = 0; reader < ops.size(); ++reader) {
-    if (ops[reader].inputs.empty()) continue;
-    const auto writer = ops.writer(ops[reader].inputs[0]);
-    if (!writer) continue;
-    std::optional<Op> joined = ops[reader].def->joined_with(ops[reader], ops[*writer]);
-    const auto exists = [&](TensorId input) { return ops.exists_before(input, *writer); };
-    if (joined && std::ranges::all_of(joined->inputs, exists)) ops.replace(*writer, reader, std::move(*joined));
-  }
-}
-
 // Moves relus into the max poolings that read them.
 void move_relus(OpList& ops) {
   for (std::size_t reader = 0; reader < ops.size(); ++reader) {
@@ -139,11 +119,10 @@ void add_mask(Graph& graph, Op& op) {
 
 }  // namespace
 
-Graph fuse(Graph graph, bool may_hide_nan, bool joins) {
+Graph fuse(Graph graph, bool may_hide_nan) {
   OpList ops(std::move(graph.ops), graph.outputs);
   fuse_all(ops, FirstAsked::first_operand, may_hide_nan);
   move_relus(ops);
-  if (joins) join_all(ops);
   graph.ops = std::move(ops).take();
   for (Op& op : graph.ops) add_mask(graph, op);
   return graph;

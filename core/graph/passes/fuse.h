@@ -17,19 +17,15 @@ namespace trainctl {
 // - batch normalization with a relu, but without an add, is fused with the max pooling that follows;
 // - a relu that conv2d, add or add_bias applies moves into the max pooling that follows.
 // Tensors that are no longer written stay in the graph.
-// If `joins` is true, layer normalization is also joined with the sum that it reads, whatever else reads that sum
-// (OpDef::joined_with()). The sum then belongs to the block of the normalization, which is often the next one:
-// recomputation of blocks needs graphs without such ops.
 //
 // If `may_hide_nan` is false, ops that may turn a NaN into a number (OpDef::may_hide_nan()) are not fused. Training
 // finds a hidden NaN in the gradient of the weights; programs without gradients pass false, so that their loss shows
 // the NaN.
-Graph fuse(Graph graph, bool may_hide_nan = true, bool joins = false);
+Graph fuse(Graph graph, bool may_hide_nan = true);
 
 // Fuses the backward ops. If no other op reads the tensor between the two ops:
 // - dense_grad_input is fused with the gradient of the activation that computed the layer's input;
-// - dense_grad_input, conv2d_grad_input and layer_norm_grad are fused with the sum of their result and another
-// gradient.
+// - dense_grad_input and conv2d_grad_input are fused with the sum of their result and another gradient.
 Backward fuse(Backward backward);
 
 }  // namespace trainctl

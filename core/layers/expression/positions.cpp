@@ -55,7 +55,8 @@ ExpressionOperand elements_at(const FunctionCall& call, const FunctionCall::Axis
 
 // The rows of a weight whose numbers are the elements of a tensor.
 ExpressionOperand rows_at(const FunctionCall& call, const FunctionCall::AxisOf& of, const ExpressionOperand& indices) {
-  if (of.x.has_samples || of.axis != 0) {
+  const bool is_weight = of.x.weight != no_tensor;
+  if (of.x.has_samples || of.axis != 0 || (indices.has_samples && !is_weight)) {
     call.fail(
         "indices that are a tensor select rows of a weight, along axis 0; for other tensors, indices must be a "
         "whole number or a list of them");
@@ -72,15 +73,16 @@ ExpressionOperand rows_at(const FunctionCall& call, const FunctionCall::AxisOf& 
   return call.evaluate("einsum(equation, i, x)", {{"equation", equation}, {"i", one_hot}, {"x", of.x}});
 }
 
-// The position of the extreme of x along an axis; the first one, if there are several.
+// The position of the extreme of x along an axis; the first one, if there are several. NaN counts as an extreme, as in
+// NumPy.
 ExpressionOperand position_of(const FunctionCall& call, ReduceKind kind) {
   const FunctionCall::AxisOf of = call.one_axis();
   const bool was_flat = call.of("axis").kind == ExpressionOperand::Kind::none;
   const std::int64_t count = of.x.shape[of.axis];
-  const ExpressionOperand x = call.builder.stored(of.x);
+  const ExpressionOperand x = call.builder.stored(call.builder.exact(of.x));
   const ExpressionOperand extreme = call.builder.reduced(x, kind, {of.axis}, true, 1, call.column);
   const ExpressionOperand found =
-      call.evaluate("where(x == extreme, position, count)",
+      call.evaluate("where((x == extreme) | isnan(x), position, count)",
                     {{"x", x},
                      {"extreme", extreme},
                      {"position", numbers(call, count, x.rank() - 1 - of.axis)},
@@ -98,10 +100,12 @@ ExpressionOperand position_of(const FunctionCall& call, ReduceKind kind) {
 ExpressionOperand arange(const FunctionCall& call) {
   const bool has_start = call.of("stop").kind != ExpressionOperand::Kind::none;
   const double first = has_start ? number(call, "start") : 0, end = number(call, has_start ? "stop" : "start");
-  const double step = number(call, "step"), count = std::ceil((end - first) / step);
-  if (!(count >= 1 && count <= most_numbers)) {
-    call.fail(format("from {} to {} in steps of {} there is no number, or more than {}", first, end, step,
-                     static_cast<std::int64_t>(most_numbers)));
+  const double step = number(call, "step");
+  if (step == 0) call.fail("step must not be 0");
+  const double count = std::ceil((end - first) / step);
+  if (!(count >= 1)) call.fail(format("from {} to {} in steps of {} there is no number", first, end, step));
+  if (count > most_numbers) {
+    call.fail(format("the range has more than {} numbers", static_cast<std::int64_t>(most_numbers)));
   }
   return call.evaluate("start + step * i", {{"start", call.builder.number(first, call.column)},
                                             {"step", call.of("step")},

@@ -42,7 +42,6 @@ void batch_norm_inference(const OnnxOp& op) {
 
 void layer_norm(const OnnxOp& op) {
   const LayerNormAttributes& a = op.as<LayerNorm>().a;
-  require(!a.residual, "layer_norm was joined with a sum before its translation");
   if (!a.centered) return op.set_output(rms_norm(op, a));
   std::vector<std::string> operands{op.value(0)};
   operands.push_back(a.scale ? op.weights_value(1) : constant_of(op, op.input_type(0).shape.back(), 1));

@@ -48,7 +48,7 @@ CaseRun::CaseRun(const OpCase& which, const CaseMode& mode, const std::vector<Va
   }
   graph_.outputs = {no_tensor};
   outputs_ = which.build(graph_, inputs_);
-  if (mode.fused) graph_ = fuse(std::move(graph_), true, true);
+  if (mode.fused) graph_ = fuse(std::move(graph_));
   Tensor gradient{.name = "gradient", .type = graph_.tensor(graph_.outputs[0]).type};
   output_gradient_ = graph_.add_tensor(std::move(gradient));
   backward_ = differentiate(graph_, {output_gradient_}, mode.accumulate);
