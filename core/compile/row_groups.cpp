@@ -90,11 +90,12 @@ class SegmentGroups {
     for (std::size_t j = first; j < std::min(ops_.size(), first + most_distant) && members.size() < most_ops; ++j) {
       if (is_taken_[j]) continue;
       const Op& op = ops_[j];
-      const bool reads_later = std::any_of(op.inputs.begin(), op.inputs.end(),
-                                           [&](TensorId id) { return written_between.contains(memory(id)); });
-      const bool overtakes = reads_later || std::any_of(op.outputs.begin(), op.outputs.end(), [&](TensorId id) {
-                               return read_between.contains(memory(id)) || written_between.contains(memory(id));
-                             });
+      const auto among = [this](const std::set<TensorId>& tensors) {
+        return [this, &tensors](TensorId id) { return tensors.contains(id) || tensors.contains(memory(id)); };
+      };
+      const bool overtakes = std::ranges::any_of(op.inputs, among(written_between)) ||
+                             std::ranges::any_of(op.outputs, among(written_between)) ||
+                             std::ranges::any_of(op.outputs, among(read_between));
       const bool is_of_layer = op.name == ops_[first].name || op.name.empty();
       if (may_join(op) && is_of_layer && !overtakes && (j == first || is_connected(members, op))) {
         Members with = members;
@@ -110,7 +111,8 @@ class SegmentGroups {
         earlier_.push_back(j);
         continue;
       }
-      for (const TensorId id : op.outputs) written_between.insert(memory(id));
+      const bool writes_memory = op.def->trait() != OpTrait::alias;
+      for (const TensorId id : op.outputs) written_between.insert(writes_memory ? memory(id) : id);
       for (const TensorId id : op.inputs) read_between.insert(memory(id));
     }
     row_dimensions_ = dimensions;
