@@ -27,10 +27,10 @@ struct MetricResult {
   bool by_weight = false;   // whether its count is the sum of the weights
   // The index of a sum of another result, which value() receives before the result's own sums; empty: none.
   std::optional<std::size_t> other = {};
-  // The index of the sum that is the count, for an output that counts itself, and the result if the count is 0.
+  // The index of the sum that is the count, for an output that counts itself.
   std::optional<std::size_t> own_count = {};
-  double of_nothing = 0;
   std::string wants = {};  // the data that the result needs, for messages about NaN; "": any data
+  double of_nothing = 0;   // the result of an output that counts itself if its count is 0
 
   // The value, given all sums of a step or an epoch, and their count. NaN if all weights are zero.
   double of(std::span<const double> all, double count) const {
