@@ -21,13 +21,12 @@ class StageCut {
       : graph_(std::move(graph)), own_(own), trained_(trained_tensors(graph_)) {
     const std::size_t tensors = graph_.tensors.size();
     maker_.assign(tensors, no_stage);
-    is_made_.assign(tensors, false);
     readers_.resize(tensors);
     for (const Op& op : graph_.ops) {
       const int stage = stage_of(op, stages);
       const bool is_in_every_stage = stage == no_stage;
       stage_of_.push_back(stage);
-      for (TensorId id : op.outputs) maker_[index(id)] = stage, is_made_[index(id)] = true;
+      for (TensorId id : op.outputs) maker_[index(id)] = stage;
       for (TensorId id : op.inputs) {
         if (!is_in_every_stage) readers_[index(id)].insert(stage);
         require(is_in_every_stage || maker_[index(id)] <= stage,
@@ -66,13 +65,9 @@ class StageCut {
   }
 
  private:
-  // Whether the op computes a padding mask from inputs of the network, possibly cast to another type, which every stage
-  // can do by itself.
+  // Whether the op computes the padding mask of an input of the network, which every stage can do by itself.
   bool is_mask_of_input(const Op& op) const {
-    const bool is_mask = op.get_if<PositionMask>() != nullptr || op.get_if<MergeMasks>() != nullptr;
-    return is_mask && std::ranges::all_of(op.inputs, [&](TensorId id) {
-             return graph_.tensor(id).role == Role::input || (is_made_[index(id)] && maker_[index(id)] == no_stage);
-           });
+    return op.get_if<PositionMask>() != nullptr && graph_.tensor(op.inputs[0]).role == Role::input;
   }
 
   // The stage of an op. An op of an added loss, which is no layer, is in the last stage that computes one of its
@@ -153,7 +148,6 @@ class StageCut {
   const int own_;
   std::vector<int> stage_of_;  // stage of each op; no_stage: every stage that reads its output
   std::vector<int> maker_;     // stage that computes each tensor; no_stage: no stage, or each stage that reads it
-  std::vector<bool> is_made_;  // whether an op of the graph computes the tensor
   std::vector<std::set<int>> readers_;  // stages that read each tensor
   std::set<TensorId> trained_;          // tensors with gradients, which are sent back
 };
