@@ -64,7 +64,7 @@ TEST_CASE("nifti: values begin at byte 352 if the header does not say where") {
   std::string bytes = read_whole(golden + "bytes.nii");
   bytes.replace(108, 4, 4, '\0');
   write_file(folder / "x.nii", bytes);
-  const NiftiVolume expected = read_nifti(golden + "bytes.nii"), volume = read_nifti((folder / "x.nii").string());
+  const NiftiVolume expected = read_nifti(golden + "bytes.nii"), volume = read_nifti(folder / "x.nii");
   REQUIRE(volume.shape() == expected.shape());
   std::vector<float> values(static_cast<std::size_t>(volume.shape().count())), of_original = values;
   volume.read(values.data());
