@@ -117,7 +117,10 @@ TEST_CASE("expressions that do not fit are reported with the column and the reas
   CHECK(problem("'one_hot(x, 0)'") ==
         "column 1 of the expression: one_hot(): num_classes must be a number from 1 to 16777216");
   CHECK(problem("'x * arange(3, 1)'") ==
-        "column 5 of the expression: arange(): from 3 to 1 in steps of 1 there is no number, or more than 16777216");
+        "column 5 of the expression: arange(): from 3 to 1 in steps of 1 there is no number");
+  CHECK(problem("'x * arange(1, 3, 0)'") == "column 5 of the expression: arange(): step must not be 0");
+  CHECK(problem("'x * arange(1e9)'") ==
+        "column 5 of the expression: arange(): the range has more than 16777216 numbers");
   CHECK(problem("'tf.gradients(x, x)'")
             .starts_with("column 1 of the expression: there is no function 'gradients': its result would have to be "));
   CHECK(problem("x * betta") == "column 5 of the expression: 'betta' is unknown; the names are: x");

@@ -66,7 +66,7 @@ void says(const std::string& message, const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("audio_classification: whole numbers are scaled to [-1, 1), and floats are read as they are") {
+TEST_CASE("audio_classification: whole numbers become values from -1 to below 1, and floats are read as they are") {
   const TempFolder folder;
   const auto read = [&](const WavHeader& header, const std::string& stored, const std::string& before = "") {
     write_file(folder / "a/x.wav", wav(header, stored, before));
