@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/graph/ops/additive_attention.h"
+#include "core/graph/ops/arange.h"
 #include "core/graph/ops/cumsum.h"
 #include "core/graph/ops/elementwise/bias.h"
 #include "core/graph/ops/elementwise/combine.h"
@@ -155,6 +156,7 @@ void add_shaping(Cases& cases, DType dtype) {
   const CaseInput x{{{4, 2, 6}, dtype}};
   cases.push_back({"permute", {x}, always_a<Permute>(std::vector<std::int64_t>{0, 2, 1}), 5});
   cases.push_back({"flip", {x}, always_a<Flip>(1), 4});
+  cases.push_back({"arange", {}, always_a<Arange>(6), 1});
   for (const bool reverse : {false, true}) {
     cases.push_back({"cumsum", {x}, always_a<CumulativeSum>(2, reverse), 4});
   }
