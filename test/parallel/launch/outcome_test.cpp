@@ -318,8 +318,7 @@ TEST_CASE("the message about a killed rank says whether the kernel has killed a 
   AttemptTraces traces{.report = {.rank = 1, .signal = 9, .host = "n2"}, .mpirun_code = 137};
   CHECK(contains(outcome_of(traces).end, "if nobody sent the signal, the host ran out of memory"));
   traces.memory_ran_out = true;
-  CHECK(
-      contains(outcome_of(traces).end, "the kernel has killed a process of this host because memory ran out"));
+  CHECK(contains(outcome_of(traces).end, "the kernel has killed a process of this host because memory ran out"));
 }
 
 TEST_CASE("a run has one attempt, whatever its outcome") {
