@@ -1,5 +1,7 @@
-// Finds the folders of classes in a folder.
+// Finds folders of classes, and files in folders.
 #include "io/datasets/class_folders.h"
+
+#include <algorithm>
 
 #include "core/base/files.h"
 #include "io/datasets/arrays/bytes.h"
@@ -8,6 +10,21 @@
 #include "io/datasets/utf8_names.h"
 
 namespace trainctl {
+namespace {
+
+void add_files(const std::string& folder, const std::string& below,
+               const std::function<bool(const std::string& name)>& is_wanted, std::vector<std::string>& files) {
+  for (const FolderEntry& entry : list_folder(folder)) {
+    if (is_system_name(entry.name)) continue;
+    if (entry.type == FileType::folder) {
+      add_files(folder + "/" + entry.name, below + entry.name + "/", is_wanted, files);
+    } else if (is_wanted(entry.name)) {
+      files.push_back(below + entry.name);
+    }
+  }
+}
+
+}  // namespace
 
 std::vector<std::string> class_folders(const std::string& path) {
   std::vector<std::string> names;
@@ -23,6 +40,14 @@ std::vector<std::string> class_folders(const std::string& path) {
     }
   }
   return names;
+}
+
+std::vector<std::string> files_below(const std::string& folder,
+                                     const std::function<bool(const std::string& name)>& is_wanted) {
+  std::vector<std::string> files;
+  add_files(folder, "", is_wanted, files);
+  std::sort(files.begin(), files.end());
+  return files;
 }
 
 }  // namespace trainctl

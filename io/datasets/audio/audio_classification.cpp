@@ -5,14 +5,10 @@
 
 #include "core/base/files.h"
 #include "core/base/format.h"
-#include "core/base/hash.h"
 #include "io/datasets/audio/audio_files.h"
 #include "io/datasets/audio/resampling.h"
 #include "io/datasets/audio/wav.h"
-#include "io/datasets/class_numbers.h"
-#include "io/datasets/fingerprint.h"
-#include "io/datasets/labelled_files.h"
-#include "io/datasets/options.h"
+#include "io/datasets/labelled_dataset.h"
 
 namespace trainctl {
 namespace {
@@ -22,51 +18,28 @@ constexpr std::int64_t largest_sound = std::int64_t{1} << 30;
 
 // The options that decide what is read, and as what.
 struct AudioReading {
+  static constexpr const char* dataset = "audio_classification";
   std::string audio_column = "audio", class_column = "label";
   std::optional<std::int64_t> sampling_rate, output_sequence_length;
 };
 
-class AudioClassification final : public Dataset {
+class AudioClassification final : public LabelledDataset {
  public:
-  // `predicts`: samples have no targets.
   AudioClassification(const std::vector<std::string>& paths, const AudioReading& reading, const DeclaredInfo& declared,
                       bool predicts)
-      : skip_unreadable_(declared.skip_unreadable), predicts_(predicts) {
-    const bool classes = !predicts && !declared.targets_may_miss();
-    LabelledFiles found = find_labelled_files(paths, {list_sounds,
-                                                      {reading.audio_column, "audio_column"},
-                                                      {reading.class_column, "class_column"},
-                                                      classes,
-                                                      predicts});
-    files_ = std::move(found.files);
-    info_.warning = std::move(found.left_out);
-    if (classes) {
-      ClassNumbers numbers = number_classes({size(), [this](std::int64_t i) { return file(i).label; },
-                                             [this](std::int64_t i) { return file(i).place; }, found.in_tables},
-                                            paths[0], declared);
-      info_.class_names = std::move(numbers.names);
-      info_.classes = numbers.classes;
-      labels_ = std::move(numbers.labels);
-    }
-    if (predicts) info_.target = {0};
-    info_.dtype = DType::float32;
+      : LabelledDataset(paths,
+                        {list_sounds,
+                         {reading.audio_column, "audio_column"},
+                         {reading.class_column, "class_column"},
+                         !predicts && !declared.targets_may_miss(),
+                         predicts},
+                        declared) {
+    if (!predicts && !declared.targets_may_miss()) number_labels(paths[0], declared);
     choose_shape(paths[0], reading, declared.training);
     std::string described = format("{} {}\n", to_string(info_.sample), info_.sampling_rate);
     for (const std::int32_t label : labels_) described += format("{} ", label);
-    const auto path_of = [this](std::int64_t i) { return name_of(i); };
-    info_.fingerprint = format("{} sounds {:016x} {:016x}", size(), xxh3(described.data(), described.size()),
-                               content_hash(FileContents{size(), path_of, skip_unreadable_}));
+    set_fingerprint("sounds", described);
   }
-
-  const DatasetInfo& info() const override { return info_; }
-  std::int64_t size() const override { return std::ssize(files_); }
-  bool holds_files() const override { return predicts_; }
-  bool in_memory() const override { return false; }
-  std::int32_t label(std::int64_t index) const override {
-    return labels_.empty() ? 0 : labels_[static_cast<std::size_t>(index)];
-  }
-  std::string name_of(std::int64_t index) const override { return file(index).path; }
-  std::string target_name_of(std::int64_t index) const override { return file(index).place; }
 
   void read(std::int64_t index, Sample& sample) const override {
     with_remedy(skip_unreadable_, "repair or remove it, or set `on_error: skip`", [&] {
@@ -78,8 +51,6 @@ class AudioClassification final : public Dataset {
   }
 
  private:
-  const LabelledFiles::File& file(std::int64_t index) const { return files_[static_cast<std::size_t>(index)]; }
-
   // Sets the sampling rate and the shape of a sample. The headers of all files are read only if the longest one
   // decides.
   void choose_shape(const std::string& path, const AudioReading& reading, const DatasetInfo* training) {
@@ -153,32 +124,12 @@ class AudioClassification final : public Dataset {
     sample.values = values;
   }
 
-  DatasetInfo info_;
-  std::vector<LabelledFiles::File> files_;
-  std::vector<std::int32_t> labels_;
   std::string model_;  // whose rate and channels all files must have, for messages
   std::int64_t channels_ = 0;
   bool resamples_ = false;
-  bool skip_unreadable_;
-  bool predicts_;
 };
 
-struct AudioClassificationOptions final : DatasetOptions, AudioReading {
-  std::shared_ptr<const Dataset> open(const DataLocation& where, SplitKind, const DeclaredInfo& declared,
-                                      std::uint64_t) const override {
-    return std::make_shared<AudioClassification>(paths_of({where}, "audio_classification"), *this, declared, false);
-  }
-  DatasetGroup open_pieces(const std::vector<DataLocation>& pieces, SplitKind, const DeclaredGroup& declared,
-                           std::uint64_t) const override {
-    const auto dataset = std::make_shared<AudioClassification>(paths_of(pieces, "audio_classification"), *this,
-                                                               declared_of_both(declared), false);
-    return {{dataset}, {dataset}};
-  }
-  std::shared_ptr<const Dataset> open_inputs(const std::vector<std::string>& paths,
-                                             const DeclaredInfo& declared) const override {
-    return std::make_shared<AudioClassification>(paths, *this, declared, true);
-  }
-};
+using AudioClassificationOptions = LabelledOptions<AudioClassification, AudioReading>;
 
 }  // namespace
 

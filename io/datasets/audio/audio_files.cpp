@@ -5,8 +5,8 @@
 #include <cctype>
 #include <cstdint>
 
-#include "core/base/files.h"
 #include "core/base/format.h"
+#include "io/datasets/class_folders.h"
 #include "io/datasets/dataset.h"
 #include "io/datasets/images/image_files.h"
 
@@ -24,28 +24,16 @@ bool is_other_sound(const std::string& ending) {
   return std::find(std::begin(endings), std::end(endings), ending) != std::end(endings);
 }
 
-void add_sounds(const std::string& folder, const std::string& below, std::vector<std::string>& files,
-                std::int64_t& others) {
-  for (const FolderEntry& entry : list_folder(folder)) {
-    if (is_system_name(entry.name)) continue;
-    const std::string ending = lower_ending(entry.name);
-    if (entry.type == FileType::folder) {
-      add_sounds(folder + "/" + entry.name, below + entry.name + "/", files, others);
-    } else if (ending == ".wav" || ending == ".wave") {
-      files.push_back(below + entry.name);
-    } else if (is_other_sound(ending)) {
-      ++others;
-    }
-  }
-}
-
 }  // namespace
 
 FileListing list_sounds(const std::string& folder) {
   FileListing listing;
   std::int64_t others = 0;
-  add_sounds(folder, "", listing.files, others);
-  std::sort(listing.files.begin(), listing.files.end());
+  listing.files = files_below(folder, [&others](const std::string& name) {
+    const std::string ending = lower_ending(name);
+    if (is_other_sound(ending)) ++others;
+    return ending == ".wav" || ending == ".wave";
+  });
   if (others > 0) {
     listing.left_out =
         format("{} sound {} not read; only WAV files are", others, others == 1 ? "file is" : "files are");

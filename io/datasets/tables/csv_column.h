@@ -50,7 +50,7 @@ class CsvColumn {
   // Lets the column hold the bins of its words, which are not collected. Called before fields are added.
   void hash_words(std::int64_t bins) { hash_bins_ = bins; }
 
-  // Lets the words that are not in the vocabulary have so many values, among which hash_bin() chooses. Called before
+  // Gives the words that are not in the vocabulary `values` values, of which hash_bin() chooses one. Called before
   // fields are added.
   void spread_others(std::int64_t values) { other_bins_ = values; }
 
