@@ -49,6 +49,7 @@ int resize(const ResizeOptions& options) {
   require_training(options.run);
   request_ranks(options.run, options.ranks);
   if (!is_taken(options.run)) {
+    require_training(options.run);  // the run may have ended meanwhile
     throw Error(ErrorKind::peer,
                 format("the supervisor of {} has not taken the request within {} s: its ranks may be starting or "
                        "stopping, or it is a run with a single process, or one that mpirun or srun has started",

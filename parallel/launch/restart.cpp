@@ -20,12 +20,13 @@ std::optional<Number> number_in(const Json& json, const char* key) {
 }  // namespace
 
 std::string to_text(const Restart& restart) {
-  const Json json = {{"attempt", restart.attempt},
-                     {"cause", restart.cause},
-                     {"rank", known(restart.rank)},
-                     {"host", restart.host},
-                     {"signal", known(restart.signal)},
-                     {"step", known(restart.step)},
+  const RestartEvent& event = restart.event;
+  const Json json = {{"attempt", event.attempt},
+                     {"cause", event.cause},
+                     {"rank", known(event.rank)},
+                     {"host", event.host},
+                     {"signal", known(event.signal)},
+                     {"step", known(event.step)},
                      {"run_directory", restart.run_directory}};
   return json.dump(-1, ' ', true, Json::error_handler_t::replace);
 }
@@ -35,12 +36,12 @@ std::optional<Restart> read_restart(const std::string& text) {
   if (!json.is_object()) return {};
   const std::optional<int> attempt = number_in<int>(json, "attempt");
   if (!attempt) return {};
-  return Restart{.attempt = *attempt,
-                 .cause = json.value("cause", ""),
-                 .rank = number_in<int>(json, "rank"),
-                 .host = json.value("host", ""),
-                 .signal = number_in<int>(json, "signal"),
-                 .step = number_in<std::int64_t>(json, "step"),
+  return Restart{.event = {.attempt = *attempt,
+                           .cause = json.value("cause", ""),
+                           .rank = number_in<int>(json, "rank"),
+                           .host = json.value("host", ""),
+                           .signal = number_in<int>(json, "signal"),
+                           .step = number_in<std::int64_t>(json, "step")},
                  .run_directory = json.value("run_directory", "")};
 }
 

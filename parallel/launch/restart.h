@@ -2,10 +2,11 @@
 // new attempt in an environment variable.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+
+#include "core/exec/interfaces/restart_event.h"
 
 namespace trainctl {
 
@@ -13,13 +14,8 @@ namespace trainctl {
 inline constexpr std::string_view cause_resized = "resized";
 
 struct Restart {
-  int attempt = 2;                        // number of the new attempt; the first attempt of a supervisor is 1
-  std::string cause;                      // kind of the failure, such as "rank_killed", or cause_resized
-  std::optional<int> rank = {};           // the rank that failed; unknown values are empty
-  std::string host = {};                  // its host, or the host that was lost
-  std::optional<int> signal = {};         // signal that killed the rank
-  std::optional<std::int64_t> step = {};  // number of training steps that the attempt had done
-  std::string run_directory = {};         // directory in which the run continues; "" if none was claimed
+  RestartEvent event;         // `ranks` is not set: the ranks know their number
+  std::string run_directory;  // directory in which the run continues; "" if none was claimed
 
   bool operator==(const Restart&) const = default;
 };

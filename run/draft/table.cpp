@@ -88,7 +88,7 @@ void look_at(std::string_view field, Column& column) {
   if (!column.is_full()) column.distinct.emplace(text);
 }
 
-// The command that writes a table whose numbers have `between` in the place of the comma.
+// Returns the command that writes the table anew with `between` instead of the comma in its numbers.
 std::string command_for_commas(const Table& table, std::string_view between) {
   const std::string_view quote = table.delimiter == ',' ? "\"" : "";
   return format("sed -E 's/{0}([0-9]+),([0-9]+){0}/\\1{1}\\2/g' {2} > points.csv", quote, between, table.path);

@@ -102,14 +102,10 @@ void begin_run(RankRun& run, Job& job, const TrainOptions& train, const Training
   }
   if (files.sink) {
     files.sink->start(start_event(run.spec, run.context.world, job, plan, memory, resumed, files.resumed_from));
-    if (const std::optional<Restart>& restart = run.request.restart) {
-      files.sink->restart({.attempt = restart->attempt,
-                           .cause = restart->cause,
-                           .rank = restart->rank,
-                           .host = restart->host,
-                           .signal = restart->signal,
-                           .step = restart->step,
-                           .ranks = run.context.world.size()});
+    if (run.request.restart) {
+      RestartEvent event = run.request.restart->event;
+      event.ranks = run.context.world.size();
+      files.sink->restart(event);
     }
   }
   if (run.spec.log.gpu && !run.device.gpu_uuid.empty()) {

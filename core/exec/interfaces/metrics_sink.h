@@ -3,13 +3,13 @@
 
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "core/backend/nvml.h"
+#include "core/exec/interfaces/restart_event.h"
 #include "core/metrics/result.h"
 
 namespace trainctl {
@@ -28,18 +28,6 @@ struct GpuSummary {
   double energy_joules = 0;                        // sum over GPUs
   double peak_memory_bytes = GpuReading::unknown;  // largest value of any GPU
   std::uint64_t throttled = 0;                     // all reasons seen, as bits for throttle_words()
-};
-
-// Why the supervisor has started the ranks again: a failure, or a resize (the cause "resized"). Comes after the `start`
-// event of the new attempt.
-struct RestartEvent {
-  int attempt = 2;                        // number of the new attempt; the first attempt of a supervisor is 1
-  std::string cause;                      // kind of the failure, such as "rank_killed"
-  std::optional<int> rank = {};           // the rank that failed; unknown values are empty
-  std::string host = {};                  // its host, or the host that was lost
-  std::optional<int> signal = {};         // signal that killed the rank
-  std::optional<std::int64_t> step = {};  // number of training steps that were done when it failed
-  int ranks = 1;                          // number of ranks of the new attempt
 };
 
 struct StartEvent {
@@ -135,7 +123,7 @@ class MetricsSink {
  public:
   virtual ~MetricsSink() = default;
 
-  virtual void restart(const RestartEvent&) {}
+  virtual void restart(const RestartEvent&) {}  // after the `start` event of the new attempt
   virtual void start(const StartEvent& event) = 0;
   virtual void step(const StepEvent& event) = 0;  // called for every step; the sink decides what it prints and writes
   virtual void gradient_norms(const GradientNormsEvent&) {}

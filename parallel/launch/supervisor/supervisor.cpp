@@ -118,15 +118,16 @@ bool wait_to_restart(Supervision& supervision, std::chrono::milliseconds delay) 
 
 // Describes the end of an attempt to the ranks of the next attempt.
 Restart restart_after(const Outcome& outcome, bool resized, int attempts, const std::string& log) {
-  return {.attempt = attempts + 1,
-          .cause = std::string(resized ? cause_resized : name_of(outcome.kind)),
-          .rank = outcome.rank,
-          .host = outcome.host,
-          .signal = outcome.signal,
-          .step = outcome.step,
+  return {.event = {.attempt = attempts + 1,
+                    .cause = std::string(resized ? cause_resized : name_of(outcome.kind)),
+                    .rank = outcome.rank,
+                    .host = outcome.host,
+                    .signal = outcome.signal,
+                    .step = outcome.step},
           .run_directory = log.empty() ? "" : std::filesystem::path(log).parent_path().string()};
 }
 
+// Tells the user with how many ranks, when and from which checkpoint the run starts again.
 void announce_restart(const LaunchPlan& plan, std::size_t restarts, std::chrono::milliseconds delay,
                       const std::string& log) {
   const double seconds = std::chrono::duration<double>(delay).count();
@@ -138,7 +139,7 @@ void announce_restart(const LaunchPlan& plan, std::size_t restarts, std::chrono:
 // error of the config or a lack of resources.
 bool refuses_resize(const Outcome& outcome, const std::optional<Restart>& restart) {
   const bool refuses = outcome.kind == OutcomeKind::config_error || outcome.kind == OutcomeKind::resource_error;
-  return restart && restart->cause == cause_resized && refuses && !outcome.step;
+  return restart && restart->event.cause == cause_resized && refuses && !outcome.step;
 }
 
 // The error of an attempt. Ranks that have printed theirs leave no message.

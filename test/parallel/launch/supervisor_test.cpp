@@ -328,9 +328,9 @@ TEST_CASE("the ranks of a later attempt know the failure before them") {
   REQUIRE(begin != std::string::npos);
   const auto restart = read_restart(output.substr(begin + 7, output.find('\n', begin) - begin - 7));
   REQUIRE(restart);
-  CHECK(restart->attempt == 2);
-  CHECK(restart->cause == "rank_killed");
-  CHECK(restart->signal == SIGKILL);
+  CHECK(restart->event.attempt == 2);
+  CHECK(restart->event.cause == "rank_killed");
+  CHECK(restart->event.signal == SIGKILL);
   CHECK(read_restart(to_text(*restart)) == restart);
   CHECK_FALSE(read_restart("no JSON"));
 }
