@@ -34,7 +34,7 @@ TRAINCTL_INLINE inline void each_value(const BlockOperand* of, const std::array<
   for (std::size_t k = 0; k < results; ++k) std::copy_n(last_y[k], count - i, y[k] + i);
 }
 
-// The place of operand `number` of `count`, or that of the first one if there are not so many.
+// The index of operand `number` if a function has `count` operands; 0 if it has fewer than number + 1.
 template <std::size_t count, std::size_t number>
 constexpr std::size_t place = number < count ? number : 0;
 

@@ -32,7 +32,8 @@ class Conv2dWeightsFewChannels {
 
  private:
   std::int64_t taps() const { return static_cast<std::int64_t>(taps_.size()) - 1; }
-  // The numbers of values of the copied rows with the ones behind them, and of the gradients of all taps.
+  // The number of values of the copied rows and of the ones after them, and the number of values of the gradients of
+  // all taps.
   std::int64_t copied_values() const;
   std::int64_t sums_values() const { return (taps() + 1) * out_; }
   // The workspace of a chunk of rows: copied rows, sums over the images of the chunk, sums over an image.
