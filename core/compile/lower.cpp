@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "core/compile/joined_ops.h"
 #include "core/compile/row_groups.h"
 #include "core/graph/ops/collectives.h"
 #include "core/graph/ops/elementwise/activations.h"
@@ -175,6 +176,7 @@ class Lowerer {
 }  // namespace
 
 PlacedProgram lower(Program program, Kernels& kernels) {
+  for (Segment& segment : program.segments) segment.ops = join_ops(std::move(segment.ops));
   if (kernels.groups_rows()) group_rows(program);
   return Lowerer(std::move(program), kernels).run();
 }

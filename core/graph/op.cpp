@@ -14,6 +14,8 @@ double OpDef::flops(std::span<const TensorType>, std::span<const TensorType> out
   return outputs.empty() ? 0 : static_cast<double>(outputs[0].shape.count());
 }
 
+std::optional<Op> OpDef::joined_with(const Op&, const Op&) const { return {}; }
+
 std::optional<Op> OpDef::fused_with(const Op&, const Op&, std::size_t) const { return {}; }
 
 void OpDef::differentiate(const Op& op, Differentiator&) const {

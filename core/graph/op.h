@@ -91,6 +91,10 @@ class OpDef {
   // Returns the fused op that computes `op`, which has this definition, and then `reader`; empty (the default) if there
   // is none. `reader` is the only op that reads the first output of `op`: it is input number `operand` of `reader`.
   virtual std::optional<Op> fused_with(const Op& op, const Op& reader, std::size_t operand) const;
+  // Returns the op that computes `writer` and then `op`, which has this definition; empty (the default) if there is
+  // none. It has the outputs of both ops, which have the same bits as those of the two ops. The first input of `op` is
+  // the output of `writer`, which other ops may also read. Joined ops exist only in compiled programs (join_ops()).
+  virtual std::optional<Op> joined_with(const Op& op, const Op& writer) const;
   // Whether kernels may turn a NaN in the inputs into a number, as the matrix product with a fused relu does in some
   // libraries.
   virtual bool may_hide_nan() const { return false; }

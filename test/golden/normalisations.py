@@ -85,6 +85,24 @@ def layer_normalisation():
     rms_norm("rms_norm_shifted", (6, 17), center=True)
     rms_norm("rms_norm_bare", (5, 13), scale=False)
 
+    # The norm of a sum, whose result is added to the sum if `again`. Summands have few bits, so that the sum is exact.
+    def norm_of_sum(name, shape, centered=True, again=True):
+        case, n = Case(name), shape[-1]
+        x = case.add(case.random.integers(-8, 9, shape) / 4)
+        other = case.add(case.random.integers(-8, 9, shape) / 4)
+        gamma = case.uniform(n, low=0.5, high=1.5)
+        total = x + other
+        if centered:
+            beta = case.normal(n)
+            y, operands = F.layer_norm(total, (n,), gamma, beta, 1e-5), [x, other, gamma, beta]
+        else:
+            y, operands = F.rms_norm(total, (n,), gamma, 1e-5), [x, other, gamma]
+        case.record(operands, [total + y if again else y])
+
+    norm_of_sum("layer_norm_of_sum", (7, 3, 24))
+    norm_of_sum("layer_norm_of_sum_once", (9, 19), again=False)
+    norm_of_sum("rms_norm_of_sum", (5, 4, 13), centered=False)
+
 
 def group_normalisation():
     def group_norm(name, shape, groups, scale=True, center=True, epsilon=1e-3):

@@ -143,6 +143,11 @@ void add_normalisation(Cases& cases, DType dtype) {
       {"layer_norm_grad of squares", {rows, rows, six, row, spread}, always_a<LayerNormGrad>(rms, true), 4});
   cases.push_back(
       {"layer_norm_grad", {rows, rows, six, row, spread}, always_a<LayerNormGrad>(LayerNormAttributes{}, true), 4});
+  const LayerNormAttributes of_sum{{}, true, true};
+  cases.push_back({"layer_norm of a sum", {rows, rows, six, six}, always_a<LayerNorm>(of_sum), 3});
+  auto adding = std::make_shared<LayerNormGrad>(LayerNormAttributes{}, false);
+  adding->adds = true;
+  cases.push_back({"layer_norm_grad that adds", {rows, rows, six, row, spread, rows}, always(adding), 4});
   const CaseInput groups{{{4, 3}, floats}}, deviations{{{4, 3}, floats}, 0.5}, images{{{4, 2, 4, 6}, dtype}};
   const GroupNormAttributes three{{}, 3};
   cases.push_back({"group_norm", {images, six, six}, always_a<GroupNorm>(three), 2});

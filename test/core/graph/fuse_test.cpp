@@ -2,6 +2,7 @@
 #include "core/graph/passes/fuse.h"
 
 #include "core/graph/ops/images/pool2d.h"
+#include "core/graph/ops/normalization/layer_norm.h"
 #include "test/catch.h"
 #include "test/core/graph/graphs.h"
 
@@ -293,6 +294,23 @@ TEST_CASE("a dense layer's input gradient is fused with the sum or the activatio
   CHECK(kinds == Lines{"dense_grad_weights bias", "dense_grad_input ", "activation_grad gelu",
                        "dense_grad_weights bias", "dense_grad_input accumulate", "activation_grad relu",
                        "dense_grad_weights bias"});
+}
+
+TEST_CASE("the gradient of layer normalization is fused with the sum of it and another gradient") {
+  GraphMaker m({4, 5});
+  const TensorId x = m.dense("a", m.graph.inputs[0], 5);
+  const TensorId sum = m.sum("s", m.dense("b", x, 5), x);
+  const auto norm = std::make_shared<LayerNorm>(LayerNormAttributes{{.scale = false, .center = false}});
+  const TensorId y = m.graph.add_op(norm, {sum}, "norm", {}, {"output", "mean", "rstd"})[0];
+  m.sum("t", m.dense("c", y, 5), sum);
+  m.graph = fuse(std::move(m.graph));
+  std::vector<std::string> kinds;
+  for (const Op& op : fuse(m.differentiate()).ops) {
+    kinds.push_back(std::string(op.def->kind()) + " " + op.name);
+    if (const auto* gradient = op.get_if<LayerNormGrad>()) CHECK(gradient->adds);
+  }
+  CHECK(kinds == Lines{"dense_grad_weights c", "dense_grad_input c", "layer_norm_grad norm", "dense_grad_weights b",
+                       "dense_grad_input b", "dense_grad_weights a"});
 }
 
 }  // namespace trainctl::fuse_test

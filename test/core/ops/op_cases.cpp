@@ -284,6 +284,20 @@ OpCase layer_norm(std::string name, std::string inputs, LayerNormAttributes attr
   return norm<LayerNorm>(std::move(name), std::move(inputs), attributes);
 }
 
+// Layer normalisation of the sum of the first two inputs. If `again`, its result is added to that sum, so that the sum
+// has two readers.
+OpCase norm_of_sum(std::string name, std::string inputs, LayerNormAttributes attributes, bool again) {
+  return {std::move(name), std::move(inputs), [=](Graph& graph, const Ids& ids) {
+            const TensorId sum = append(graph, std::make_shared<Add>(), {ids[0], ids[1]}, "sum");
+            Ids operands(ids.begin() + 1, ids.end());
+            operands[0] = sum;
+            const auto def = std::make_shared<LayerNorm>(attributes);
+            const TensorId y = graph.add_op(def, operands, "norm", {}, {"output", "mean", "rstd"})[0];
+            if (!again) return Ids{graph.outputs[0] = y};
+            return Ids{append(graph, std::make_shared<Add>(), {sum, y}, "result")};
+          }};
+}
+
 void add_layer_normalisation(std::vector<OpCase>& cases) {
   cases.push_back(layer_norm("layer_norm", "xpp", {}));
   cases.push_back(layer_norm("layer_norm_no_scale", "xp", {{.scale = false}}));
@@ -294,6 +308,9 @@ void add_layer_normalisation(std::vector<OpCase>& cases) {
   cases.push_back(layer_norm("rms_norm_sequence", "xp", {{.epsilon = 1e-5f, .center = false}, false}));
   cases.push_back(layer_norm("rms_norm_shifted", "xpp", {{.epsilon = 1e-3f}, false}));
   cases.push_back(layer_norm("rms_norm_bare", "x", {{.scale = false, .center = false}, false}));
+  cases.push_back(norm_of_sum("layer_norm_of_sum", "xxpp", {{.epsilon = 1e-5f}}, true));
+  cases.push_back(norm_of_sum("layer_norm_of_sum_once", "xxpp", {{.epsilon = 1e-5f}}, false));
+  cases.push_back(norm_of_sum("rms_norm_of_sum", "xxp", {{.epsilon = 1e-5f, .center = false}, false}, true));
 }
 
 OpCase group_norm(std::string name, std::string inputs, std::int64_t groups, NormAttributes attributes = {}) {

@@ -3,6 +3,7 @@
 
 #include <set>
 
+#include "core/compile/joined_ops.h"
 #include "core/graph/differentiator.h"
 #include "core/graph/ops/elementwise/activations.h"
 #include "core/graph/ops/images/convolution.h"
@@ -52,7 +53,10 @@ CaseRun::CaseRun(const OpCase& which, const CaseMode& mode, const std::vector<Va
   Tensor gradient{.name = "gradient", .type = graph_.tensor(graph_.outputs[0]).type};
   output_gradient_ = graph_.add_tensor(std::move(gradient));
   backward_ = differentiate(graph_, {output_gradient_}, mode.accumulate);
-  if (mode.fused) backward_ = fuse(std::move(backward_));
+  if (mode.fused) {
+    backward_ = fuse(std::move(backward_));
+    graph_.ops = join_ops(std::move(graph_.ops));
+  }
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (which.inputs[i] == 'p') gradients_[i] = backward_.parameter_gradients.at(inputs_[i]);
   }

@@ -20,6 +20,7 @@ struct NormBackward {
   const float *gamma, *mean, *rstd;
   T* dx;
   float *dgamma, *dbeta;
+  const T* other = nullptr;  // another gradient of x, to which dx is added
 
   template <class Buffers>
   NormBackward(const Buffers& buffers, const NormAttributes& a) {

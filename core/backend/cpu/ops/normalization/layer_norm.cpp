@@ -35,11 +35,19 @@ TRAINCTL_INLINE inline void normalise_row(const T* x, std::int64_t n, const Laye
   *rstd = scale;
 }
 
-// Computes dx of a row, and adds the row's terms to `sums`: n sums of dgamma, then n of dbeta.
+// Writes the sum of two rows of n values; y may be one of them.
 template <class T>
+TRAINCTL_INLINE inline void add_rows(const T* a, const T* b, std::int64_t n, T* y) {
+#pragma omp simd
+  for (std::int64_t k = 0; k < n; ++k) y[k] = store<T>(load(a[k]) + load(b[k]));
+}
+
+// Computes dx of a row, and adds the row's terms to `sums`: n sums of dgamma, then n of dbeta.
+template <class T, bool adds>
 TRAINCTL_INLINE inline void row_gradient(const NormBackward<T>& b, bool centered, std::int64_t row, std::int64_t n,
                                          float* sums) {
   const T *dy = b.dy + row * n, *x = b.x + row * n;
+  [[maybe_unused]] const T* other = adds ? b.other + row * n : nullptr;
   T* dx = b.dx + row * n;
   const float* gamma = b.gamma;
   const float mean = b.mean[row], rstd = b.rstd[row];
@@ -53,7 +61,9 @@ TRAINCTL_INLINE inline void row_gradient(const NormBackward<T>& b, bool centered
     const float normal = (load(x[k]) - mean) * rstd, gradient = load(dy[k]);
     dgamma[k] += gradient * normal;
     dbeta[k] += gradient;
-    dx[k] = store<T>(rstd * (slope(k) - average - normal * projection));
+    float value = rstd * (slope(k) - average - normal * projection);
+    if constexpr (adds) value += load(other[k]);
+    dx[k] = store<T>(value);
   }
 }
 
@@ -71,16 +81,19 @@ Lowering lower_layer_norm(const LowerContext& context) {
   return with_type(context.input(0).dtype, [&, a = context.op.as<LayerNorm>().a](auto type) {
     using T = decltype(type);
     return own_kernel(context, [=](const Buffers& buffers) {
-      const T* x = buffers.in<T>(0);
-      T* y = buffers.out<T>(0);
-      const float* gamma = a.scale ? buffers.in<float>(1) : nullptr;
-      const float* beta = a.center ? buffers.in<float>(a.scale ? 2 : 1) : nullptr;
+      const std::size_t next = a.residual ? 2 : 1;
+      const T *first = buffers.in<T>(0), *second = a.residual ? buffers.in<T>(1) : nullptr;
+      T *y = buffers.out<T>(0), *sum = a.residual ? buffers.out<T>(3) : nullptr;
+      const T* x = a.residual ? sum : first;
+      const float* gamma = a.scale ? buffers.in<float>(next) : nullptr;
+      const float* beta = a.center ? buffers.in<float>(a.scale ? next + 1 : next) : nullptr;
       float *mean = buffers.out<float>(1), *rstd = buffers.out<float>(2);
       const std::int64_t n = shape.values;
       parallel_ranges(shape.rows, std::max<std::int64_t>(1, element_grain / 4 / n),
                       [=](std::int64_t begin, std::int64_t end) {
                         simd([=]() TRAINCTL_INLINE {
                           for (std::int64_t row = begin; row < end; ++row) {
+                            if (sum != nullptr) add_rows(first + row * n, second + row * n, n, sum + row * n);
                             normalise_row(x + row * n, n, a, gamma, beta, y + row * n, mean + row, rstd + row);
                           }
                         });
@@ -94,10 +107,12 @@ Lowering lower_layer_norm_grad(const LowerContext& context) {
   const Rows shape(context.input(1).shape);
   const std::int64_t each = chunk_rows(shape), chunks = (shape.rows + each - 1) / each;
   const std::int64_t workspace = chunks * 2 * shape.values * size_of(DType::float32);
+  const int other = def.adds ? def.other() : -1;
   return with_type(context.input(0).dtype, [&, a = def.a, accumulate = def.accumulate](auto type) {
     using T = decltype(type);
     const auto run = [=](const Buffers& buffers) {
-      const NormBackward<T> b(buffers, a);
+      NormBackward<T> b(buffers, a);
+      if (other >= 0) b.other = buffers.in<T>(static_cast<std::size_t>(other));
       float* sums = buffers.workspace<float>();
       const std::int64_t n = shape.values, rows = shape.rows;
       parallel_ranges(chunks, 1, [=](std::int64_t begin, std::int64_t end) {
@@ -106,7 +121,11 @@ Lowering lower_layer_norm_grad(const LowerContext& context) {
             float* own = sums + chunk * 2 * n;
             std::fill(own, own + 2 * n, 0.0f);
             for (std::int64_t row = chunk * each; row < std::min(rows, (chunk + 1) * each); ++row) {
-              row_gradient(b, a.centered, row, n, own);
+              if (b.other != nullptr) {
+                row_gradient<T, true>(b, a.centered, row, n, own);
+              } else {
+                row_gradient<T, false>(b, a.centered, row, n, own);
+              }
             }
           }
         });

@@ -11,14 +11,24 @@
 namespace trainctl::cuda {
 namespace {
 
+// The summands of x, if x is a sum that the kernel writes; else null. x may be one of them.
+template <class T>
+struct Summands {
+  const T *a = nullptr, *b = nullptr;
+};
+
 // gamma and beta may be null.
 template <class T>
-__global__ void normalise_rows(RowGrid grid, float epsilon, bool centered, const T* x, const float* gamma,
+__global__ void normalise_rows(RowGrid grid, float epsilon, bool centered, Summands<T> of_x, T* x, const float* gamma,
                                const float* beta, T* y, float* mean, float* rstd) {
   const RowTeam team(grid);
   const auto count = static_cast<float>(grid.values);
   for (std::int64_t row = team.first(); row < grid.rows; row += team.step()) {
-    const T* xs = x + row * grid.values;
+    T* const xs = x + row * grid.values;
+    if (of_x.a != nullptr) {  // each thread reads what it writes here
+      const T* other = of_x.b + row * grid.values;
+      team.map(of_x.a + row * grid.values, xs, [&](int k, float value) { return value + load(other[k]); });
+    }
     float sum = 0, squares = 0, average = 0;
     if (centered) {
       team.each(xs, [&](int, float value) { sum += value; });
@@ -43,6 +53,7 @@ __global__ void layer_gradient_by_input(RowGrid grid, bool centered, NormBackwar
   const auto count = static_cast<float>(grid.values);
   for (std::int64_t row = team.first(); row < grid.rows; row += team.step()) {
     const T *dy = b.dy + row * grid.values, *x = b.x + row * grid.values;
+    const T* other = b.other != nullptr ? b.other + row * grid.values : nullptr;
     const float mean = b.mean[row], rstd = b.rstd[row];
     const auto slope = [&](int k, float value) { return value * (b.gamma != nullptr ? b.gamma[k] : 1.0f); };
     float sum = 0, product = 0;
@@ -52,7 +63,8 @@ __global__ void layer_gradient_by_input(RowGrid grid, bool centered, NormBackwar
     });
     const float average = centered ? team.sum(sum) / count : 0.0f, along = team.sum(product) * rstd / count;
     team.map(dy, b.dx + row * grid.values, [&](int k, float value) {
-      return rstd * (slope(k, value) - average - (load(x[k]) - mean) * rstd * along);
+      const float own = rstd * (slope(k, value) - average - (load(x[k]) - mean) * rstd * along);
+      return other != nullptr ? own + load(other[k]) : own;
     });
   }
 }
@@ -109,10 +121,14 @@ Lowering lower_layer_norm(const LowerContext& context) {
   return with_type(context.input(0).dtype, [&, a = context.op.as<LayerNorm>().a](auto type) {
     using T = decltype(type);
     return own_kernel(context, [grid, a](const Buffers& p) {
-      const float* gamma = a.scale ? p.in<float>(1) : nullptr;
-      const float* beta = a.center ? p.in<float>(a.scale ? 2 : 1) : nullptr;
-      launch(normalise_rows<T>, grid.blocks, block_threads, p.stream, grid, a.epsilon, a.centered, p.in<T>(0), gamma,
-             beta, p.out<T>(0), p.out<float>(1), p.out<float>(2));
+      const std::size_t next = a.residual ? 2 : 1;
+      const float* gamma = a.scale ? p.in<float>(next) : nullptr;
+      const float* beta = a.center ? p.in<float>(a.scale ? next + 1 : next) : nullptr;
+      Summands<T> of_x;
+      if (a.residual) of_x = {p.in<T>(0), p.in<T>(1)};
+      T* const x = a.residual ? p.out<T>(3) : const_cast<T*>(p.in<T>(0));  // read only, unless it is a sum
+      launch(normalise_rows<T>, grid.blocks, block_threads, p.stream, grid, a.epsilon, a.centered, of_x, x, gamma, beta,
+             p.out<T>(0), p.out<float>(1), p.out<float>(2));
     });
   });
 }
@@ -121,6 +137,7 @@ Lowering lower_layer_norm_grad(const LowerContext& context) {
   const auto& def = context.op.as<LayerNormGrad>();
   const TensorType& x = context.input(1);
   const RowGrid rows = rows_of(x.shape);
+  const int other = def.adds ? def.other() : -1;
   return with_packs(x.dtype, x.shape.back(), [&, a = def.a, accumulate = def.accumulate](auto type, auto pack) {
     using T = decltype(type);
     constexpr int width = decltype(pack)::value;
@@ -129,7 +146,8 @@ Lowering lower_layer_norm_grad(const LowerContext& context) {
     return own_kernel(
         context,
         [=, counters = make_counters(columns.tiles)](const Buffers& p) {
-          const NormBackward<T> b(p, a);
+          NormBackward<T> b(p, a);
+          if (other >= 0) b.other = p.in<T>(static_cast<std::size_t>(other));
           launch(layer_gradient_by_input<T>, rows.blocks, block_threads, p.stream, rows, a.centered, b);
           if (b.dgamma == nullptr && b.dbeta == nullptr) return;
           launch(layer_gradient_by_parameters<T, width>, columns.blocks(), channel_threads, p.stream, columns, b,
