@@ -10,14 +10,11 @@
 #include <chrono>
 #include <cmath>
 #include <system_error>
-#include <utility>
 
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/base/json.h"
 #include "core/base/json_fwd.h"
-#include "core/base/output.h"
-#include "io/checkpoint/atomic_file.h"
 
 namespace trainctl {
 namespace {
@@ -46,6 +43,25 @@ off_t whole_lines(const std::string& path, int descriptor, off_t size) {
   return 0;
 }
 
+// Opens the file for appending, and cuts off an incomplete last line.
+int open_whole_lines(const std::string& path) {
+  int descriptor = -1;
+  do {
+    descriptor = open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  } while (descriptor < 0 && errno == EINTR);
+  try {
+    struct stat status {};
+    const bool opened = descriptor >= 0 && fstat(descriptor, &status) == 0 &&
+                        ftruncate(descriptor, whole_lines(path, descriptor, status.st_size)) == 0;
+    if (opened) return descriptor;
+    throw Error(ErrorKind::resource, SourceLocation{path}, "cannot write: " + std::generic_category().message(errno),
+                "choose a run directory that can be written (--run-dir)");
+  } catch (...) {
+    if (descriptor >= 0) close(descriptor);
+    throw;
+  }
+}
+
 Json event(const char* name) {
   const auto since_epoch = std::chrono::system_clock::now().time_since_epoch();
   const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(since_epoch).count();
@@ -68,31 +84,8 @@ Json gpu(const GpuSample& sample) {
 
 }  // namespace
 
-MetricsJsonl::MetricsJsonl(std::string path, Duration every) : path_(std::move(path)), due_(every) {
-  do {
-    descriptor_ = open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-  } while (descriptor_ < 0 && errno == EINTR);
-  try {
-    struct stat status {};
-    const bool opened = descriptor_ >= 0 && fstat(descriptor_, &status) == 0 &&
-                        ftruncate(descriptor_, whole_lines(path_, descriptor_, status.st_size)) == 0;
-    if (opened) return;
-    throw Error(ErrorKind::resource, SourceLocation{path_}, "cannot write: " + std::generic_category().message(errno),
-                "choose a run directory that can be written (--run-dir)");
-  } catch (...) {
-    if (descriptor_ >= 0) close(descriptor_);
-    throw;
-  }
-}
-
-MetricsJsonl::~MetricsJsonl() { close(descriptor_); }
-
-void MetricsJsonl::write(const std::string& text) {
-  const int error = write_all(descriptor_, text);
-  if (error == 0) return;
-  const std::string why = std::generic_category().message(error);
-  throw Error(ErrorKind::resource, SourceLocation{path_}, "cannot write: " + why, "make room there, then run again");
-}
+MetricsJsonl::MetricsJsonl(const std::string& path, Duration every)
+    : file_(path, open_whole_lines(path)), due_(every) {}
 
 void MetricsJsonl::restart(const RestartEvent& e) {
   Json json = event("restart");
@@ -103,7 +96,7 @@ void MetricsJsonl::restart(const RestartEvent& e) {
   json["signal"] = e.signal ? Json(*e.signal) : Json();
   json["step"] = e.step ? Json(*e.step) : Json();
   json["ranks"] = e.ranks;
-  write(json_line(json));
+  file_.append(json_line(json));
 }
 
 void MetricsJsonl::start(const StartEvent& e) {
@@ -125,7 +118,7 @@ void MetricsJsonl::start(const StartEvent& e) {
   json["monitor"] = nullptr;
   if (!e.monitor.empty()) json["monitor"] = {{"name", e.monitor}, {"mode", e.monitor_maximum ? "max" : "min"}};
   for (const auto& [region, bytes] : e.memory) json["memory"][region] = bytes;
-  write(json_line(json));
+  file_.append(json_line(json));
 }
 
 void MetricsJsonl::step(const StepEvent& e) {
@@ -141,14 +134,14 @@ void MetricsJsonl::step(const StepEvent& e) {
   json["data_wait_share"] = e.data_wait_share;
   for (const auto& [name, share] : step_shares) json["time_shares"][name] = e.shares.*share;
   for (const GpuSample& sample : e.gpus) json["gpu"].push_back(gpu(sample));
-  write(json_line(json));
+  file_.append(json_line(json));
 }
 
 void MetricsJsonl::gradient_norms(const GradientNormsEvent& e) {
   Json json = event("gradient_norms");
   json["step"] = e.step;
   json["norms"] = json_numbers(e.norms);
-  write(json_line(json));
+  file_.append(json_line(json));
 }
 
 void MetricsJsonl::epoch(const EpochEvent& e) {
@@ -161,7 +154,7 @@ void MetricsJsonl::epoch(const EpochEvent& e) {
   for (const auto& [name, table] : e.train_tables) json["train"][name] = table;
   for (const auto& [name, table] : e.validation_tables) json["validation"][name] = table;
   json["seconds"] = e.seconds;
-  write(json_line(json));
+  file_.append(json_line(json));
 }
 
 void MetricsJsonl::checkpoint(const CheckpointEvent& e) {
@@ -171,10 +164,13 @@ void MetricsJsonl::checkpoint(const CheckpointEvent& e) {
   json["seconds"] = e.seconds;
   json["bytes"] = e.bytes;
   json["stall_seconds"] = e.stall_seconds;
-  write(json_line(json));
+  file_.append(json_line(json));
 }
 
-void MetricsJsonl::end(const EndEvent& e) { write(end_line(e)); }
+void MetricsJsonl::end(const EndEvent& e) {
+  file_.append(end_line(e));
+  file_.finish();
+}
 
 std::string end_line(const EndEvent& e) {
   Json json = event("end");

@@ -1,5 +1,5 @@
-// Writes metrics.jsonl, which has one line with a JSON object for each event of a run. Lines are written without
-// buffering.
+// Writes metrics.jsonl, which has one line with a JSON object for each event of a run. Lines are written at once, or
+// later if the disk is full.
 #pragma once
 
 #include <optional>
@@ -8,18 +8,16 @@
 #include "core/exec/interfaces/metrics_sink.h"
 #include "core/spec/units.h"
 #include "io/metrics/due.h"
+#include "io/metrics/record_file.h"
 
 namespace trainctl {
 
 class MetricsJsonl final : public MetricsSink {
  public:
   // Appends to the events in the file; an incomplete last line, which a killed run has left, is cut off. `every` is the
-  // interval of the steps that are written. The constructor and all events throw Error{resource} if the file cannot be
-  // written.
-  MetricsJsonl(std::string path, Duration every);
-  ~MetricsJsonl() override;
-  MetricsJsonl(const MetricsJsonl&) = delete;
-  MetricsJsonl& operator=(const MetricsJsonl&) = delete;
+  // interval of the steps that are written. The constructor throws Error{resource} if the file cannot be opened. Later
+  // failures are logged: see RecordFile.
+  MetricsJsonl(const std::string& path, Duration every);
 
   void restart(const RestartEvent& event) override;
   void start(const StartEvent& event) override;
@@ -30,11 +28,8 @@ class MetricsJsonl final : public MetricsSink {
   void end(const EndEvent& event) override;
 
  private:
-  void write(const std::string& line);
-
-  std::string path_;
+  RecordFile file_;
   Due due_;
-  int descriptor_ = -1;
 };
 
 // Returns the `end` event as a line of metrics.jsonl.
