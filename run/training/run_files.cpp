@@ -94,7 +94,8 @@ void claim_directory(RunFiles& files, const RunSpec& spec, const TrainingRequest
       log::info(notice);
     }
   }
-  files.store = std::make_unique<CheckpointStore>(files.directory->path(), StorePolicy{spec.checkpoint.keep});
+  files.store =
+      std::make_unique<CheckpointStore>(files.directory->path(), StorePolicy{spec.checkpoint.keep}, files.resumed_from);
   files.sink = std::make_unique<MetricsFanOut>();
   files.sink->add(std::make_unique<MetricsJsonl>(files.directory->metrics_path(), spec.log.every));
   if (spec.log.tensorboard) {
