@@ -7,7 +7,10 @@ namespace trainctl {
 
 Keys<CheckpointOptions> CheckpointOptions::keys() {
   return Keys<CheckpointOptions>("checkpoint", "When checkpoints of the run are written, and which of them are kept.")
-      .key("every", &CheckpointOptions::every, "How often a checkpoint is written; one more is written at the end.",
+      .key("every", &CheckpointOptions::every,
+           "How often a checkpoint is written; one more is written at the end. auto: as often as loses the least time, "
+           "by the formula of Young and Daly, from the time for which a save stops training and from "
+           "`cluster.mean_time_between_failures`; at least 10 s and twice the time of writing lie between two saves.",
            more_than(0))
       .key("monitor", &CheckpointOptions::monitor,
            "The metric whose best value `checkpoints/best` points at, such as val_accuracy. auto: val_loss where there "
@@ -25,10 +28,11 @@ Keys<CheckpointOptions> CheckpointOptions::keys() {
            "each rank: twice the size of the rank's shard of the checkpoint. false: training waits, and no copies are "
            "made.")
       .check([](const CheckpointOptions& options, const Node& node, Reader& reader) {
-        if (options.every.unit != Duration::Unit::seconds) return;
+        if (options.every.is_auto() || options.every.given->unit != Duration::Unit::seconds) return;
         const Node* value = node.find("every");
-        reader.error(value ? value->location : node.location,
-                     format("every must be a number of steps or epochs, not '{}'", to_string(options.every)));
+        reader.error(
+            value ? value->location : node.location,
+            format("every must be auto or a number of steps or epochs, not '{}'", to_string(*options.every.given)));
       });
 }
 

@@ -10,7 +10,7 @@
 namespace trainctl {
 
 struct CheckpointOptions {
-  Duration every = Duration::epochs(1);
+  Auto<Duration> every = {Duration::epochs(1)};
   Auto<std::string> monitor;
   Auto<MonitorMode> mode;
   int keep = 3;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "core/base/clock.h"
@@ -64,15 +65,6 @@ void fill_engine(const RunSpec& spec, Job& job, const SnapshotPlan& plan, const 
   engine.upload();
 }
 
-// Restores the weights of the run's best checkpoint. Collective.
-void restore_best(Job& job, const RunFiles& files, const std::string& config_file) {
-  std::optional<LoadedCheckpoint> best;
-  if (files.directory) best = load_named_checkpoint(files.directory->path() + "/checkpoints/best");
-  RestoreSource source;
-  if (best) source = {&best->snapshot, best->path, config_file};
-  restore_weights(source, job.engine(), job.world().communicator(), job.host_stream());
-}
-
 // The host memory of this rank's copies for checkpoints.
 std::int64_t staged_bytes(const SnapshotPlan& plan, int rank, bool weights_only) {
   const std::int64_t state = weights_only ? 0 : plan.state.bytes_of(rank);
@@ -99,10 +91,17 @@ std::function<void(double longest, bool saves)> teller_of_stop_time(const Situat
   return [&situation](double longest, bool saves) { write_stop_time(situation.status_file, {longest, saves}); };
 }
 
+// The number of hosts of a run.
+int hosts_of(const RankRun& run) {
+  const std::vector<std::string>& of_ranks = run.context.world.hosts();
+  return static_cast<int>(std::set<std::string>(of_ranks.begin(), of_ranks.end()).size());
+}
+
 TrainingPlan plan_of(const RankRun& run, const RunSpec& spec, const Job& job, const PhaseStart& phase) {
   const int ranks = run.context.world.size();
   TrainingPlan plan = training_plan(spec.train, spec.strategy,
                                     {.checkpoint_every = spec.checkpoint.every,
+                                     .time_between_failures = spec.cluster.time_between_failures(hosts_of(run)),
                                      .log_every = spec.log.every,
                                      .monitor = spec.checkpoint.monitor,
                                      .mode = spec.checkpoint.mode,
@@ -128,6 +127,7 @@ class PhaseTraining {
  private:
   void open_batches(const DataPosition& start);
   void make_hooks();
+  void restore_best();
   LoopContext loop_parts();
   std::optional<Evaluation> evaluate_validation(std::int64_t step);
   void write_observations();
@@ -231,10 +231,26 @@ void PhaseTraining::make_hooks() {
                              .sink = run_.files.sink.get(),
                              .warnings = *warnings_,
                              .reports = *reports_,
-                             .restore_best = [this] {
-                               checkpoints_->wait();
-                               restore_best(job_, run_.files, run_.request.config_file);
-                             }});
+                             .restore_best = [this] { restore_best(); }});
+}
+
+// Restores the weights of the run's best checkpoint. Collective.
+void PhaseTraining::restore_best() {
+  checkpoints_->wait();
+  if (const std::int64_t missing = checkpoints_->missing_best_step(); missing >= 0) {
+    if (run_.files.sink) {
+      log::warning(
+          format("the weights stay those of the last step: the best result, of step {}, could not be saved, so "
+                 "that restore_best cannot restore it",
+                 missing));
+    }
+    return;
+  }
+  std::optional<LoadedCheckpoint> best;
+  if (run_.files.directory) best = load_named_checkpoint(run_.files.directory->path() + "/checkpoints/best");
+  RestoreSource source;
+  if (best) source = {&best->snapshot, best->path, run_.request.config_file};
+  restore_weights(source, job_.engine(), world_, stream_);
 }
 
 LoopContext PhaseTraining::loop_parts() {
@@ -246,6 +262,7 @@ LoopContext PhaseTraining::loop_parts() {
                          .sink = sink,
                          .mesh = plan_.mesh,
                          .metadata = plan_.metadata,
+                         .resumed_from = run_.files.resumed_from,
                          .tell_stop_time = teller_of_stop_time(run_.context.situation, rank)});
   LoopContext parts{
       .engine = job_.engine(),

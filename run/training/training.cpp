@@ -83,6 +83,7 @@ int train(const RunSpec& configured, const TrainingRequest& request, RankContext
   PhaseEnd end = train_phase(run, next_phase(), resumed, true);
   while (end.next_follows) {  // start from the checkpoint of the previous phase, as a resumed run does
     if (files.directory) files.checkpoint = load_newest_checkpoint(files.directory->path());
+    if (files.checkpoint) files.resumed_from = files.checkpoint->path;
     resumed = broadcast_position(files.checkpoint ? std::optional(files.checkpoint->snapshot) : std::nullopt,
                                  world.communicator(), device.host);
     end = train_phase(run, next_phase(), resumed, false);

@@ -4,6 +4,7 @@
 #include "core/base/clock.h"
 #include "core/base/error.h"
 #include "core/base/format.h"
+#include "core/base/log.h"
 #include "core/exec/interfaces/metrics_sink.h"
 #include "parallel/trainer/hooks/hook.h"
 #include "parallel/trainer/loop/checkpoints.h"
@@ -23,6 +24,9 @@ void TrainingLoop::save() {
   parts_.finite.save(snapshot.metadata);
   for (const TrainingHook* hook : parts_.hooks) hook->save(snapshot.metadata);
   parts_.checkpoints.save(std::move(snapshot));
+  const std::string interval =
+      interval_.note_save(state_.step, seconds_now(), parts_.checkpoints.cost(), parts_.world, parts_.stream);
+  if (!interval.empty() && parts_.sink != nullptr) log::info(interval);
 }
 
 void TrainingLoop::resume(const Snapshot& snapshot, bool is_stored) {

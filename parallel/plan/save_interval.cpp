@@ -1,0 +1,27 @@
+// Applies the rule of parallel/trainer/loop/checkpoint_interval.h to predicted costs.
+#include "parallel/plan/save_interval.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "parallel/checkpoint/staged_saver.h"
+#include "parallel/plan/prediction.h"
+#include "parallel/trainer/loop/checkpoint_interval.h"
+
+namespace trainctl {
+
+ExpectedSaves expected_saves(const Prediction& prediction, double failures, double storage, bool background) {
+  const double write = storage > 0 ? static_cast<double>(prediction.checkpoint_bytes) / storage : 0;
+  if (!background && write <= 0) return {};
+  std::int64_t staged = 0;
+  for (const PlannedStage& stage : prediction.stages) staged = std::max(staged, stage.memory.staged);
+  const double shard = static_cast<double>(staged) / StagedSaver::copies;
+  ExpectedSaves saves;
+  saves.stall = background ? shard / assumed_copy_rate : write;
+  saves.seconds = CheckpointInterval::bounded(best_save_interval(saves.stall, failures), write);
+  const double steps = std::round(saves.seconds / prediction.step.seconds);
+  saves.steps = static_cast<std::int64_t>(std::clamp(steps, 1.0, 1e15));
+  return saves;
+}
+
+}  // namespace trainctl
