@@ -163,7 +163,7 @@ int show_plan(Plan plan, PlanRequest& request, const PlanOptions& options, const
   if (spec.checkpoint.every.is_auto()) {
     const double failures = spec.cluster.time_between_failures(divide_up(request.ranks, request.ranks_per_node));
     const ExpectedSaves saves =
-        expected_saves(plan.prediction, failures, plan.target.storage, spec.checkpoint.background);
+        expected_saves(plan.prediction, failures, plan.target.storage, spec.checkpoint.background_savers());
     if (saves.steps > 0) plan.saves = saves;
   }
   const bool fits = plan.prediction.fits(plan.target);

@@ -10,14 +10,13 @@
 
 namespace trainctl {
 
-ExpectedSaves expected_saves(const Prediction& prediction, double failures, double storage, bool background) {
+ExpectedSaves expected_saves(const Prediction& prediction, double failures, double storage, int savers) {
   const double write = storage > 0 ? static_cast<double>(prediction.checkpoint_bytes) / storage : 0;
-  if (!background && write <= 0) return {};
+  if (savers == 0 && write <= 0) return {};
   std::int64_t staged = 0;
   for (const PlannedStage& stage : prediction.stages) staged = std::max(staged, stage.memory.staged);
-  const double shard = static_cast<double>(staged) / StagedSaver::copies;
   ExpectedSaves saves;
-  saves.stall = background ? shard / assumed_copy_rate : write;
+  saves.stall = savers == 0 ? write : static_cast<double>(staged) / (savers * StagedSaver::copies) / assumed_copy_rate;
   saves.seconds = CheckpointInterval::bounded(best_save_interval(saves.stall, failures), write);
   const double steps = std::round(saves.seconds / prediction.step.seconds);
   saves.steps = static_cast<std::int64_t>(std::clamp(steps, 1.0, 1e15));

@@ -18,8 +18,8 @@ struct ExpectedSaves {
 };
 
 // `failures`: mean time between failures of the run in seconds. `storage`: bytes per second at which a checkpoint is
-// written; 0: unknown. `background`: whether training goes on while a checkpoint is written; if not, the result is
-// empty, with 0 steps, if `storage` is unknown.
-ExpectedSaves expected_saves(const Prediction& prediction, double failures, double storage, bool background);
+// written; 0: unknown. `savers`: the number of savers with copies in host memory; 0: training waits while a checkpoint
+// is written, and the result is empty, with 0 steps, if `storage` is unknown.
+ExpectedSaves expected_saves(const Prediction& prediction, double failures, double storage, int savers);
 
 }  // namespace trainctl

@@ -27,6 +27,7 @@ struct LoopOptions {
   Auto<std::string> monitor;
   Auto<MonitorMode> mode;
   // Intervals in steps or epochs; empty: never.
+  std::optional<Duration> memory_every = {};
   std::optional<Duration> histograms = {};
   std::optional<Duration> gradient_norms = {};
   GivenModes given_modes = {};

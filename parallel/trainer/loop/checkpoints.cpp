@@ -2,6 +2,7 @@
 #include "parallel/trainer/loop/checkpoints.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/base/clock.h"
 #include "core/base/error.h"
@@ -15,8 +16,7 @@ namespace trainctl {
 void Checkpoints::save(Snapshot snapshot) {
   if (staged_step_ == snapshot.step) return;
   staged_step_ = snapshot.step;
-  snapshot.mesh = parts_.mesh;
-  snapshot.metadata.insert(parts_.metadata.begin(), parts_.metadata.end());
+  complete(snapshot);
   if (!is_saving_) saving_since_ = seconds_now();
   is_saving_ = true;
   tell_stop_time();
@@ -24,7 +24,28 @@ void Checkpoints::save(Snapshot snapshot) {
   report();
 }
 
+void Checkpoints::complete(Snapshot& snapshot) const {
+  snapshot.mesh = parts_.mesh;
+  snapshot.metadata.insert(parts_.metadata.begin(), parts_.metadata.end());
+}
+
+void Checkpoints::keep_in_memory(Snapshot snapshot) {
+  complete(snapshot);
+  parts_.memory->stage(std::move(snapshot));
+  report_memory();
+}
+
+void Checkpoints::report_memory() {
+  while (const auto save = parts_.memory->ended()) {
+    const bool failed_before = std::exchange(memory_fails_, save->failure.has_value());
+    if (!memory_fails_ || failed_before || parts_.sink == nullptr) continue;
+    log::warning(format("the copy of step {} in memory was not written; the next one is tried when it is due: {}",
+                        save->step, save->failure->what()));
+  }
+}
+
 void Checkpoints::report() {
+  if (parts_.memory != nullptr) report_memory();
   if (!is_saving_) return;
   const bool idle = parts_.saver.is_idle();  // read first, so that all saves that have ended so far are reported
   while (const auto save = parts_.saver.ended()) save->failure ? note_left_out(*save) : note_saved(*save);
@@ -78,7 +99,7 @@ void Checkpoints::wait() {
 void Checkpoints::require_saved() const {
   if (!left_out_) return;
   const CollectiveError& failure = *left_out_->failure;
-  const std::string& newest = newest_path_.empty() ? parts_.resumed_from : newest_path_;
+  const std::string& newest = newest_path_.empty() ? parts_.newest : newest_path_;
   throw CollectiveError(ErrorKind::resource, failure.location(),
                         format("the run has ended after step {}, and its last state could not be saved: {}",
                                left_out_->step, without_location(failure)),

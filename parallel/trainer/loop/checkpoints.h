@@ -19,10 +19,11 @@ class Checkpoints {
  public:
   struct Parts {
     StagedSaver& saver;
+    StagedSaver* memory = nullptr;  // saves to shared memory; null if no copies are kept there
     MetricsSink* sink = nullptr;    // null on all ranks but rank 0
     std::vector<int> mesh;          // sizes of the data, pipeline and tensor axes
     SnapshotMetadata metadata;      // stored in every checkpoint: kernel choices, data fingerprint
-    std::string resumed_from = {};  // path of the checkpoint that the run goes on from; empty: none, or not rank 0
+    std::string newest = {};        // path of the newest whole checkpoint so far; empty: none, or not rank 0
     // Reports how long a stop may take. `longest`: the longest time so far between two checks of all ranks for a stop
     // request, in seconds; `saves`: whether a checkpoint is being written. Called on rank 0 when one of them changes.
     // May be null.
@@ -35,6 +36,8 @@ class Checkpoints {
   // Completes the snapshot with tensors, mesh and metadata and stages it, unless its step was staged or saved before.
   // Called on all ranks after the same step.
   void save(Snapshot snapshot);
+  // As save(), to shared memory. Copies are not reported; if one cannot be written, a warning is logged.
+  void keep_in_memory(Snapshot snapshot);
   // Reports newly committed checkpoints to the sink, and logs a warning for each one that could not be written. Called
   // after every step. Throws the same errors as StagedSaver::ended().
   void report();
@@ -62,6 +65,8 @@ class Checkpoints {
 
  private:
   void tell_stop_time() const;
+  void complete(Snapshot& snapshot) const;
+  void report_memory();
   void note_saved(const EndedSave& save);
   void note_left_out(const EndedSave& save);
 
@@ -69,6 +74,7 @@ class Checkpoints {
   std::int64_t staged_step_ = -1;
   std::int64_t saved_step_ = -1;
   std::int64_t missing_best_step_ = -1;
+  bool memory_fails_ = false;          // whether the last copy could not be written to shared memory
   std::optional<EndedSave> left_out_;  // the newest save, if it has failed
   std::string newest_path_;            // of the newest checkpoint that this object has saved; only on rank 0
   double write_seconds_ = 0;           // time until the last checkpoint was whole

@@ -71,6 +71,7 @@ class TrainingLoop {
   void finish_step();
   bool evaluate();
   void end_epoch();
+  Snapshot snapshot() const;
   void save();
   EndEvent end(bool completed) const;
 

@@ -35,6 +35,7 @@ struct LoopPlan {
   // With checkpoint.every: auto: the mean time between failures of the whole run, in seconds; checkpoint_every is then
   // 0. 0 otherwise.
   double time_between_failures = 0;
+  std::int64_t memory_every = 0;  // interval of copies in shared memory
   Monitor monitor;
   std::function<double(std::int64_t step)> learning_rate;  // the schedule's learning rate
 };
