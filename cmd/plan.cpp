@@ -9,6 +9,7 @@
 
 #include "cmd/common_options.h"
 #include "cmd/subcommands.h"
+#include "core/base/checked.h"
 #include "core/base/files.h"
 #include "core/base/format.h"
 #include "core/spec/suggestion.h"
@@ -159,6 +160,12 @@ int show_plan(Plan plan, PlanRequest& request, const PlanOptions& options, const
   plan.target.exact = choices != nullptr && choices->assumed() == 0;
   if (!options.timeline.empty()) write_file(options.timeline, timeline_of(plan.prediction));
   plan.length = training_length(plan.prediction, spec.train, request.data.training_samples);
+  if (spec.checkpoint.every.is_auto()) {
+    const double failures = spec.cluster.time_between_failures(divide_up(request.ranks, request.ranks_per_node));
+    const ExpectedSaves saves =
+        expected_saves(plan.prediction, failures, plan.target.storage, spec.checkpoint.background_savers());
+    if (saves.steps > 0) plan.saves = saves;
+  }
   const bool fits = plan.prediction.fits(plan.target);
   if (!plan.automatic || !fits)
     plan.alternatives = predict_alternatives(request, plan.target, fits ? 1 : max_micro_batch_factor);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstdio>
 #include <memory>
 #include <mutex>
@@ -73,10 +74,19 @@ class FileSink final : public spdlog::sinks::base_sink<std::mutex> {
     spdlog::memory_buf_t line;
     formatter_->format(message, line);
     // Control characters are escaped here too, because users show the file on a terminal.
-    const int error = write_all(descriptor_, terminal_text({line.data(), line.size()}));
-    if (error == 0 || std::exchange(failed_, true)) return;
-    const std::string warning =
-        format("{}: cannot write: {}; lines are missing in this file", path_, error_text(error));
+    std::string text = terminal_text({line.data(), line.size()});
+    if (missing_ > 0) {  // the line break ends a line that was written in part
+      text = format("\n({} missing here: the file could not be written)\n{}",
+                    missing_ == 1 ? "1 line is" : format("{} lines are", missing_), text);
+    }
+    const int error = write_all(descriptor_, text);
+    if (error == 0) {
+      missing_ = 0;
+      return;
+    }
+    if (++missing_ > 1) return;
+    const std::string warning = format("{}: cannot write: {}; lines are missing in this file until it can be written",
+                                       path_, error_text(error));
     terminal_->log({message.logger_name, spdlog::level::warn, spdlog::string_view_t(warning.data(), warning.size())});
   }
   void flush_() override {}
@@ -85,7 +95,7 @@ class FileSink final : public spdlog::sinks::base_sink<std::mutex> {
   std::string path_;
   std::shared_ptr<TerminalSink> terminal_;
   int descriptor_;
-  bool failed_ = false;
+  std::int64_t missing_ = 0;  // number of lines that could not be written since the last line of the file
 };
 
 struct Logger {

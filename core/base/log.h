@@ -19,8 +19,8 @@ void set_level(Level level);
 void set_prefix(std::string_view prefix);
 
 // Adds a file that receives all lines of `level` and above. Each line is appended as a whole, so that several processes
-// may write to one file. Throws Error{resource} if the file cannot be opened. If a later write fails, one warning
-// appears on the terminal.
+// may write to one file. Throws Error{resource} if the file cannot be opened. If later writes fail, one warning appears
+// on the terminal, and the next line that can be written follows a note with the number of missing lines.
 void add_file(const std::string& path, Level level = Level::info);
 
 void debug(std::string_view line);

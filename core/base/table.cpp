@@ -61,4 +61,12 @@ std::string seconds_text(double seconds) {
   return format("{:.3g} s", seconds);
 }
 
+std::string long_time_text(double seconds) {
+  if (seconds < 120) return seconds_text(seconds);
+  const auto minutes = static_cast<long long>(seconds / 60 + 0.5);
+  if (minutes < 120) return format("{} min", minutes);
+  if (minutes < 48 * 60) return format("{} h {} min", minutes / 60, minutes % 60);
+  return format("{} d {} h", minutes / (24 * 60), minutes / 60 % 24);
+}
+
 }  // namespace trainctl

@@ -7,7 +7,10 @@ namespace trainctl {
 
 Keys<CheckpointOptions> CheckpointOptions::keys() {
   return Keys<CheckpointOptions>("checkpoint", "When checkpoints of the run are written, and which of them are kept.")
-      .key("every", &CheckpointOptions::every, "How often a checkpoint is written; one more is written at the end.",
+      .key("every", &CheckpointOptions::every,
+           "How often a checkpoint is written; one more is written at the end. auto: as often as loses the least time, "
+           "by the formula of Young and Daly, from the time for which a save stops training and from "
+           "`cluster.mean_time_between_failures`; at least 10 s and twice the time of writing lie between two saves.",
            more_than(0))
       .key("monitor", &CheckpointOptions::monitor,
            "The metric whose best value `checkpoints/best` points at, such as val_accuracy. auto: val_loss where there "
@@ -24,11 +27,21 @@ Keys<CheckpointOptions> CheckpointOptions::keys() {
            "Continue training while a checkpoint is written from copies of its tensors. The copies need host memory on "
            "each rank: twice the size of the rank's shard of the checkpoint. false: training waits, and no copies are "
            "made.")
+      .key("memory_every", &CheckpointOptions::memory_every,
+           "How often a copy of the run's state is written to the shared memory (/dev/shm) of rank 0's host; none: "
+           "never. When the ranks start again after a failure (cluster.restarts), they go on from this copy if it is "
+           "newer than the newest checkpoint, so that a killed rank or another lost host costs at most this number of "
+           "steps. The copies need twice the size of a checkpoint there. They are removed at the end of the run.",
+           more_than(0))
       .check([](const CheckpointOptions& options, const Node& node, Reader& reader) {
-        if (options.every.unit != Duration::Unit::seconds) return;
-        const Node* value = node.find("every");
-        reader.error(value ? value->location : node.location,
-                     format("every must be a number of steps or epochs, not '{}'", to_string(options.every)));
+        const auto require_steps = [&](const char* key, const std::optional<Duration>& given, const char* word) {
+          if (!given || given->unit != Duration::Unit::seconds) return;
+          const Node* value = node.find(key);
+          reader.error(value ? value->location : node.location,
+                       format("{} must be {} or a number of steps or epochs, not '{}'", key, word, to_string(*given)));
+        };
+        require_steps("every", options.every.given, "auto");
+        require_steps("memory_every", options.memory_every, "none");
       });
 }
 

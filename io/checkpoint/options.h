@@ -1,6 +1,7 @@
 // The `checkpoint` section of the config.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "core/metrics/monitor.h"
@@ -10,12 +11,16 @@
 namespace trainctl {
 
 struct CheckpointOptions {
-  Duration every = Duration::epochs(1);
+  Auto<Duration> every = {Duration::epochs(1)};
   Auto<std::string> monitor;
   Auto<MonitorMode> mode;
   int keep = 3;
   bool weights_only = false;
   bool background = true;
+  std::optional<Duration> memory_every;
+
+  // The number of savers whose copies of a rank's shards need host memory: see `background` and `memory_every`.
+  int background_savers() const { return background ? (memory_every ? 2 : 1) : 0; }
 
   static Keys<CheckpointOptions> keys();
 };

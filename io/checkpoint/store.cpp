@@ -40,21 +40,23 @@ std::vector<CheckpointFolder> list_checkpoints(const std::string& run_directory)
   return found;
 }
 
-CheckpointStore::CheckpointStore(const std::string& run_directory, StorePolicy policy,
-                                 std::function<void()> require_current)
-    : run_directory_(run_directory),
-      folder_(run_directory + "/checkpoints"),
-      policy_(policy),
-      require_current_(std::move(require_current)) {
-  require(policy.keep >= 1, "keep is less than 1");
+CheckpointStore::CheckpointStore(const std::string& run_directory, StorePolicy policy, const std::string& resumed_from)
+    : run_directory_(run_directory), folder_(run_directory + "/checkpoints"), policy_(std::move(policy)) {
+  require(policy_.keep >= 1, "keep is less than 1");
   create_folders(folder_);
   remove_leftovers(folder_);
   std::optional<Manifest> newest;
+  bool is_verified = false;  // whether `newest` is the checkpoint that the run goes on from
   for (const CheckpointFolder& checkpoint : list_checkpoints(run_directory_)) {
     try {
       Manifest manifest = read_manifest(checkpoint.path);
-      if (manifest.step == checkpoint.step && (!newest || manifest.sequence > newest->sequence)) {
+      if (manifest.step != checkpoint.step) continue;
+      next_sequence_ = std::max(next_sequence_, manifest.sequence + 1);
+      std::error_code none;
+      const bool is_resumed = !resumed_from.empty() && fs::equivalent(checkpoint.path, resumed_from, none);
+      if (is_resumed || (!is_verified && (!newest || manifest.sequence > newest->sequence))) {
         newest = std::move(manifest);
+        is_verified = is_resumed;
       }
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::data) throw;
@@ -62,14 +64,16 @@ CheckpointStore::CheckpointStore(const std::string& run_directory, StorePolicy p
     }
   }
   if (!newest) return;
-  next_sequence_ = newest->sequence + 1;
-  update_links_and_prune(newest->step, newest->best);
+  const auto best_step = best_step_here(newest->best);
+  update_links(newest->step, best_step);
+  if (is_verified) prune(newest->step, best_step, false);
 }
 
 SnapshotTarget CheckpointStore::begin(std::int64_t step, std::int64_t bytes) {
   pending_target_.path = folder_ + "/" + name_of_step(step);
   pending_target_.bytes = bytes;
   abandon();
+  require_space_for(pending_target_.path, bytes);
   pending_ = std::make_unique<AtomicFolder>(pending_target_.path);
   pending_target_.address = fs::absolute(pending_->temporary()).string();
   return pending_target_;
@@ -89,22 +93,36 @@ std::string CheckpointStore::commit(const Snapshot& snapshot, std::span<const st
   for (const std::string& file : files) manifest.files.push_back(parse_file_record(file));
   {
     const std::string text = to_text(manifest);
-    OutputFile file(pending_target_.address + "/" + manifest_file, pending_target_.path, pending_target_.bytes);
+    const std::string path = pending_target_.address + "/" + manifest_file;
+    OutputFile file(path, pending_target_.path, pending_target_.bytes);
     file.write(text.data(), static_cast<std::int64_t>(text.size()));
-    file.finish();
+    verify_file(path, pending_target_.path, file.finish());
   }
-  if (require_current_) require_current_();
+  if (policy_.require_current) policy_.require_current();
   folder->commit();
   ++next_sequence_;
-  update_links_and_prune(manifest.step, manifest.best);
+  const auto best_step = best_step_here(manifest.best);
+  update_links(manifest.step, best_step);
+  prune(manifest.step, best_step, true);
   return pending_target_.path;
 }
 
-void CheckpointStore::update_links_and_prune(std::int64_t last_step, const std::optional<BestResult>& best) const {
-  const auto best_step = best ? std::optional(best->step) : std::nullopt;
+// Returns the step of the best checkpoint, or the step that the link `best` points at if that checkpoint could not be
+// written.
+std::optional<std::int64_t> CheckpointStore::best_step_here(const std::optional<BestResult>& best) const {
+  if (!best) return std::nullopt;
+  std::error_code error;
+  if (fs::exists(folder_ + "/" + name_of_step(best->step), error)) return best->step;
+  const std::string before = fs::read_symlink(folder_ + "/best", error).string();
+  for (const CheckpointFolder& checkpoint : list_checkpoints(run_directory_)) {
+    if (name_of_step(checkpoint.step) == before) return checkpoint.step;
+  }
+  return best->step;
+}
+
+void CheckpointStore::update_links(std::int64_t last_step, const std::optional<std::int64_t>& best_step) const {
   link("last", last_step);
   link("best", best_step);
-  prune(last_step, best_step);
 }
 
 // Sets the link to the step's checkpoint, or removes it if this directory has no such checkpoint: the run may have
@@ -119,8 +137,12 @@ void CheckpointStore::link(const std::string& name, const std::optional<std::int
   if (is_here && present_target != target) replace_link(path, target);
 }
 
-void CheckpointStore::prune(std::int64_t last_step, const std::optional<std::int64_t>& best_step) const {
+// Removes checkpoints beyond `keep`; `later_steps`: whether checkpoints of steps after `last_step` are removed first,
+// or left and not counted.
+void CheckpointStore::prune(std::int64_t last_step, const std::optional<std::int64_t>& best_step,
+                            bool later_steps) const {
   std::vector<CheckpointFolder> checkpoints = list_checkpoints(run_directory_);
+  if (!later_steps) std::erase_if(checkpoints, [&](const CheckpointFolder& c) { return c.step > last_step; });
   const auto rank = [&](const CheckpointFolder& c) { return std::pair(c.step > last_step, -c.step); };
   std::sort(checkpoints.begin(), checkpoints.end(), [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
   for (std::size_t i = static_cast<std::size_t>(policy_.keep); i < checkpoints.size(); ++i) {
@@ -138,9 +160,11 @@ void CheckpointStore::prune(std::int64_t last_step, const std::optional<std::int
 std::string FolderSink::write(const SnapshotTarget& target, const SnapshotFile& file,
                               std::span<const NamedTensor> shards) {
   const std::string name = file_name(file);
-  OutputFile output(target.address + "/" + name, target.path, target.bytes);
+  const std::string path = target.address + "/" + name;
+  OutputFile output(path, target.path, target.bytes);
   write_safetensors(output, shards, {{"format", "trainctl"}});
   Manifest::File record{name, output.finish(), {}};
+  verify_file(path, target.path, record.seal);
   for (const NamedTensor& shard : shards) {
     record.tensors.push_back({shard.name, shard.shape, tensor_hash(shard.view), shard.extent});
   }

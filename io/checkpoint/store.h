@@ -34,7 +34,8 @@ struct CheckpointFolder {
 // be read.
 std::vector<CheckpointFolder> list_checkpoints(const std::string& run_directory);
 
-// Writes the files of a checkpoint into its folder as safetensors files; each is on the disk when write() returns. A
+// Writes the files of a checkpoint into its folder as safetensors files. When write() returns, the file is on the disk
+// and was read again from there and compared with its SHA-256. A
 // shard has its own shape in the file (a range of a flattened tensor is a vector); the manifest records its extent in
 // the tensor.
 class FolderSink final : public SnapshotSink {
@@ -49,32 +50,36 @@ std::string tensor_hash(const View& view);
 
 struct StorePolicy {
   int keep = 3;  // number of newest checkpoints that are kept, in addition to the best one
+  // Throws if this process may not write in the directory any more; called before a checkpoint gets its name.
+  std::function<void()> require_current = {};
 };
 
 // Adds and removes checkpoints of a run directory. Only the process that holds the directory's lock may create a store.
 class CheckpointStore final : public SnapshotStore {
  public:
-  // Creates the folder, removes leftovers of a killed writer, corrects the links, and removes checkpoints beyond
-  // `keep`. Throws Error{resource}, and Error{data} if an existing checkpoint cannot be read. `require_current` throws
-  // if this process may not write in the directory any more; it is called before a checkpoint gets its name.
-  CheckpointStore(const std::string& run_directory, StorePolicy policy, std::function<void()> require_current = {});
+  // Creates the folder, removes leftovers of a killed writer, and corrects the links. `resumed_from`: the path of the
+  // checkpoint that the run goes on from, whose hashes were verified when it was loaded; "" if there is none. If it is
+  // in this directory, it counts as the newest, and checkpoints of earlier steps beyond `keep` are removed. Throws
+  // Error{resource}, and Error{data} if an existing checkpoint cannot be read.
+  CheckpointStore(const std::string& run_directory, StorePolicy policy, const std::string& resumed_from = "");
 
   SnapshotTarget begin(std::int64_t step, std::int64_t bytes) override;
   void abandon() override { pending_.reset(); }
-  // `files` are the records that FolderSink returned. Afterwards `last` points at the checkpoint, `best` at the best
-  // checkpoint if it is in this directory, and checkpoints beyond `keep` are removed: first checkpoints of later
-  // steps, if the run went back to an earlier step, then the oldest checkpoints.
+  // `files` are the records that FolderSink returned, whose files were verified; the manifest is verified here. Only
+  // then does `last` point at the checkpoint, `best` at the best checkpoint in this directory, and are checkpoints
+  // beyond `keep` removed: first checkpoints of later steps, if the run went back to an earlier step, then the oldest.
+  // If the best checkpoint could not be written, `best` stays at the one before.
   std::string commit(const Snapshot& snapshot, std::span<const std::string> files) override;
 
  private:
-  void update_links_and_prune(std::int64_t last_step, const std::optional<BestResult>& best) const;
+  std::optional<std::int64_t> best_step_here(const std::optional<BestResult>& best) const;
+  void update_links(std::int64_t last_step, const std::optional<std::int64_t>& best_step) const;
   void link(const std::string& name, const std::optional<std::int64_t>& step) const;
-  void prune(std::int64_t last_step, const std::optional<std::int64_t>& best_step) const;
+  void prune(std::int64_t last_step, const std::optional<std::int64_t>& best_step, bool later_steps) const;
 
   std::string run_directory_;
   std::string folder_;
   StorePolicy policy_;
-  std::function<void()> require_current_;
   std::int64_t next_sequence_ = 1;
   SnapshotTarget pending_target_;          // target of the pending checkpoint
   std::unique_ptr<AtomicFolder> pending_;  // the checkpoint that is being written; null if there is none

@@ -10,14 +10,11 @@
 #include <chrono>
 #include <cmath>
 #include <system_error>
-#include <utility>
 
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/base/json.h"
 #include "core/base/json_fwd.h"
-#include "core/base/output.h"
-#include "io/checkpoint/atomic_file.h"
 
 namespace trainctl {
 namespace {
@@ -46,6 +43,25 @@ off_t whole_lines(const std::string& path, int descriptor, off_t size) {
   return 0;
 }
 
+// Opens the file for appending, and cuts off an incomplete last line.
+int open_whole_lines(const std::string& path) {
+  int descriptor = -1;
+  do {
+    descriptor = open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  } while (descriptor < 0 && errno == EINTR);
+  try {
+    struct stat status {};
+    const bool opened = descriptor >= 0 && fstat(descriptor, &status) == 0 &&
+                        ftruncate(descriptor, whole_lines(path, descriptor, status.st_size)) == 0;
+    if (opened) return descriptor;
+    throw Error(ErrorKind::resource, SourceLocation{path}, "cannot write: " + std::generic_category().message(errno),
+                "choose a run directory that can be written (--run-dir)");
+  } catch (...) {
+    if (descriptor >= 0) close(descriptor);
+    throw;
+  }
+}
+
 Json event(const char* name) {
   const auto since_epoch = std::chrono::system_clock::now().time_since_epoch();
   const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(since_epoch).count();
@@ -68,32 +84,12 @@ Json gpu(const GpuSample& sample) {
 
 }  // namespace
 
-MetricsJsonl::MetricsJsonl(std::string path, Duration every, std::function<void()> require_current)
-    : path_(std::move(path)), due_(every), require_current_(std::move(require_current)) {
-  do {
-    descriptor_ = open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-  } while (descriptor_ < 0 && errno == EINTR);
-  try {
-    struct stat status {};
-    const bool opened = descriptor_ >= 0 && fstat(descriptor_, &status) == 0 &&
-                        ftruncate(descriptor_, whole_lines(path_, descriptor_, status.st_size)) == 0;
-    if (opened) return;
-    throw Error(ErrorKind::resource, SourceLocation{path_}, "cannot write: " + std::generic_category().message(errno),
-                "choose a run directory that can be written (--run-dir)");
-  } catch (...) {
-    if (descriptor_ >= 0) close(descriptor_);
-    throw;
-  }
-}
+MetricsJsonl::MetricsJsonl(const std::string& path, Duration every, std::function<void()> require_current)
+    : file_(path, open_whole_lines(path)), due_(every), require_current_(std::move(require_current)) {}
 
-MetricsJsonl::~MetricsJsonl() { close(descriptor_); }
-
-void MetricsJsonl::write(const std::string& text) {
+void MetricsJsonl::write(const std::string& line) {
   if (require_current_) require_current_();
-  const int error = write_all(descriptor_, text);
-  if (error == 0) return;
-  const std::string why = std::generic_category().message(error);
-  throw Error(ErrorKind::resource, SourceLocation{path_}, "cannot write: " + why, "make room there, then run again");
+  file_.append(line);
 }
 
 void MetricsJsonl::restart(const RestartEvent& e) {
@@ -176,7 +172,10 @@ void MetricsJsonl::checkpoint(const CheckpointEvent& e) {
   write(json_line(json));
 }
 
-void MetricsJsonl::end(const EndEvent& e) { write(end_line(e)); }
+void MetricsJsonl::end(const EndEvent& e) {
+  write(end_line(e));
+  file_.finish();
+}
 
 std::string end_line(const EndEvent& e) {
   Json json = event("end");

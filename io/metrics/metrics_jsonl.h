@@ -1,5 +1,5 @@
-// Writes metrics.jsonl, which has one line with a JSON object for each event of a run. Lines are written without
-// buffering.
+// Writes metrics.jsonl, which has one line with a JSON object for each event of a run. Lines are written at once, or
+// later if the disk is full.
 #pragma once
 
 #include <functional>
@@ -9,19 +9,17 @@
 #include "core/exec/interfaces/metrics_sink.h"
 #include "core/spec/units.h"
 #include "io/metrics/due.h"
+#include "io/metrics/record_file.h"
 
 namespace trainctl {
 
 class MetricsJsonl final : public MetricsSink {
  public:
   // Appends to the events in the file; an incomplete last line, which a killed run has left, is cut off. `every` is the
-  // interval of the steps that are written. The constructor and all events throw Error{resource} if the file cannot be
-  // written. `require_current` throws if this process may not write in the directory any more; it is called before each
-  // line.
-  MetricsJsonl(std::string path, Duration every, std::function<void()> require_current = {});
-  ~MetricsJsonl() override;
-  MetricsJsonl(const MetricsJsonl&) = delete;
-  MetricsJsonl& operator=(const MetricsJsonl&) = delete;
+  // interval of the steps that are written. The constructor throws Error{resource} if the file cannot be opened. Later
+  // failures are logged: see RecordFile. `require_current` throws if this process may not write in the directory any
+  // more; it is called before each line.
+  MetricsJsonl(const std::string& path, Duration every, std::function<void()> require_current = {});
 
   void restart(const RestartEvent& event) override;
   void start(const StartEvent& event) override;
@@ -34,10 +32,9 @@ class MetricsJsonl final : public MetricsSink {
  private:
   void write(const std::string& line);
 
-  std::string path_;
+  RecordFile file_;
   Due due_;
   std::function<void()> require_current_;
-  int descriptor_ = -1;
 };
 
 // Returns the `end` event as a line of metrics.jsonl.

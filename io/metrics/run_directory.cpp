@@ -162,6 +162,7 @@ RunDirectory::RunDirectory(RunRequest request) : request_(std::move(request)), l
     }
     found_ = found.state;
     verdict_ = decide(found, is_explicit, request_.may_resume, path_);
+    if (verdict_ == RunVerdict::start_anew && request_.has_copy) verdict_ = RunVerdict::resume;
     if (verdict_ != RunVerdict::look_elsewhere) break;
     skipped_runs =
         format("{} holds {} run: ", path_, found_ == FoundRun::State::finished ? "a finished" : "an unfinished");

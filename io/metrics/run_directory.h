@@ -50,7 +50,8 @@ struct RunRequest {
   std::string name;           // name in the config; the default directory is runs/<name>, runs/<name>-2, ...
   std::string explicit_path;  // --run-dir; empty for the default
   bool may_resume = true;
-  Node config;  // resolved config
+  Node config;            // resolved config
+  bool has_copy = false;  // whether a copy in shared memory continues the run if it has no checkpoint
   Generation generation = {};
 };
 

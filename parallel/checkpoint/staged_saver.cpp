@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "core/base/clock.h"
-#include "core/base/error.h"
+#include "core/base/failure.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
 
@@ -76,15 +76,28 @@ void StagedSaver::stage(Snapshot snapshot) {
   if (!weights_.empty() || !state_.empty()) engine_.download();
   snapshot.weights = weights_;
   snapshot.state = state_;
-  std::string path = saver_->save(snapshot);
-  const double seconds = seconds_now() - begin;
-  saved_.push_back({snapshot.step, std::move(path), seconds, seconds});
+  EndedSave ended = save(snapshot);
+  ended.seconds = ended.stall_seconds = stage_seconds_ = seconds_now() - begin;
+  ended_.push_back(std::move(ended));
+}
+
+// Saves a snapshot. An error of writing, which all ranks have, is returned; other errors are thrown.
+EndedSave StagedSaver::save(const Snapshot& snapshot) {
+  EndedSave ended{.step = snapshot.step, .is_best = snapshot.best && snapshot.best->step == snapshot.step};
+  try {
+    ended.path = saver_->save(snapshot);
+  } catch (const CollectiveError& error) {
+    if (error.kind() == ErrorKind::internal) throw Error(error.kind(), error.location(), without_location(error));
+    ended.failure = error;
+  }
+  return ended;
 }
 
 void StagedSaver::stage_copy(Snapshot snapshot) {
   Copy& copy = copies_[static_cast<std::size_t>(staged_++ % copies)];
   const double begin = seconds_now();
   wait_until_free(copy);
+  const double begin_of_copy = seconds_now();
   engine_.copy(weights_, copy.memory.get());
   std::int64_t bytes = 0;
   for (const NamedTensor& tensor : weights_) bytes += tensor.view.bytes();
@@ -94,6 +107,7 @@ void StagedSaver::stage_copy(Snapshot snapshot) {
   copy.snapshot.state = copy.state;
   copy.begin = begin;
   copy.stall = seconds_now() - begin;
+  stage_seconds_ = seconds_now() - begin_of_copy;
   {
     const std::lock_guard lock(mutex_);
     if (failure_) return;  // the snapshot is dropped, since the run ends
@@ -123,15 +137,15 @@ bool StagedSaver::is_free(const Copy& copy) const {
   return std::find(queue_.begin(), queue_.end(), &copy) == queue_.end();
 }
 
-std::optional<SavedSnapshot> StagedSaver::committed() {
+std::optional<EndedSave> StagedSaver::ended() {
   const std::lock_guard lock(mutex_);
-  if (saved_.empty()) {
-    if (failure_ && !failed_together_) std::rethrow_exception(failure_);
+  if (ended_.empty()) {
+    if (failure_) std::rethrow_exception(failure_);
     return std::nullopt;
   }
-  SavedSnapshot saved = std::move(saved_.front());
-  saved_.pop_front();
-  return saved;
+  EndedSave ended = std::move(ended_.front());
+  ended_.pop_front();
+  return ended;
 }
 
 void StagedSaver::wait() {
@@ -145,8 +159,7 @@ bool StagedSaver::is_idle() const {
   return queue_.empty();
 }
 
-// The thread's function. After a failure, which ends the run, no rank writes another snapshot, since all ranks have the
-// failure.
+// The thread's function. A failure ends the run: nothing is written after it.
 void StagedSaver::write_staged() {
   std::unique_lock lock(mutex_);
   while (true) {
@@ -154,16 +167,12 @@ void StagedSaver::write_staged() {
     if (queue_.empty()) return;
     Copy& copy = *queue_.front();
     lock.unlock();
-    SavedSnapshot saved;
+    EndedSave ended;
     std::exception_ptr failure;
-    bool together = false;
     try {
-      saved = {.step = copy.snapshot.step, .path = saver_->save(copy.snapshot)};
-      saved.seconds = seconds_now() - copy.begin;
-      saved.stall_seconds = copy.stall;
-    } catch (const CollectiveError&) {
-      failure = std::current_exception();
-      together = true;
+      ended = save(copy.snapshot);
+      ended.seconds = seconds_now() - copy.begin;
+      ended.stall_seconds = copy.stall;
     } catch (...) {
       failure = std::current_exception();
     }
@@ -171,11 +180,9 @@ void StagedSaver::write_staged() {
     queue_.pop_front();
     if (failure) {
       failure_ = failure;
-      failed_together_ = together;
-      has_failed_ = true;
       queue_.clear();
     } else {
-      saved_.push_back(std::move(saved));
+      ended_.push_back(std::move(ended));
     }
     changed_.notify_all();
   }

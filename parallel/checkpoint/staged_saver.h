@@ -3,11 +3,11 @@
 // stage() copies this rank's shards into memory that the snapshot owns. The thread that writes them has a communicator
 // of its own and saves the snapshots in the order of the calls of stage(), which is the same on all ranks. Therefore no
 // save waits for training. Training waits for a save in three cases, each on all ranks: if both copies are in use, in
-// wait(), and when the saver is destroyed.
+// wait(), and when the saver is destroyed. A snapshot that cannot be written, because the disk is full, is left out on
+// all ranks, and the next one is tried again.
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -20,17 +20,21 @@
 #include <vector>
 
 #include "core/backend/immediate_stream.h"
+#include "core/base/error.h"
 #include "core/exec/interfaces/step_engine.h"
 #include "parallel/checkpoint/snapshot_saver.h"
 
 namespace trainctl {
 
-// A checkpoint that was committed.
-struct SavedSnapshot {
+// A save that has ended.
+struct EndedSave {
   std::int64_t step = 0;
-  std::string path;          // empty on all ranks but rank 0
+  bool is_best = false;      // whether the snapshot has the best value of the run so far
+  std::string path;          // of the committed checkpoint; empty on all ranks but rank 0
   double seconds = 0;        // time from the start of stage() to the commit
   double stall_seconds = 0;  // the part of this time that training waited in stage()
+  // Why the checkpoint could not be written; equal on all ranks. Empty if it was committed.
+  std::optional<CollectiveError> failure = {};
 };
 
 class StagedSaver {
@@ -52,15 +56,14 @@ class StagedSaver {
 
   // Fills the snapshot, which has no tensors yet, with the engine's present tensors and saves it. If another snapshot
   // is still being written, this one waits for it; a long wait is logged. Called on all ranks after the same step.
-  // Without a thread it throws the same errors as SnapshotSaver::save().
   void stage(Snapshot snapshot);
-  // Returns the oldest committed checkpoint that was not returned before; empty if there is no such checkpoint. If an
-  // error has ended the thread on this rank only, such as a lost peer, throws this error.
-  std::optional<SavedSnapshot> committed();
-  // Returns whether a save has failed. The ranks must then agree on a step after which all of them call wait().
-  bool has_failed() const { return has_failed_.load(std::memory_order_relaxed); }
-  // Waits until all staged snapshots are written. Called on all ranks after the same step; if a save has failed, throws
-  // its error on all ranks.
+  // The seconds for which the last call of stage() stopped training, without its wait for another save.
+  double stage_seconds() const { return stage_seconds_; }
+  // Returns the oldest save that has ended and was not returned before; empty if there is none. If an error has ended
+  // the thread, such as a lost peer, throws this error.
+  std::optional<EndedSave> ended();
+  // Waits until all staged snapshots are written or left out. Called on all ranks after the same step. Throws the error
+  // that has ended the thread.
   void wait();
   // Returns whether no snapshot is being written.
   bool is_idle() const;
@@ -79,6 +82,7 @@ class StagedSaver {
   void stage_copy(Snapshot snapshot);
   void wait_until_free(const Copy& copy);
   bool is_free(const Copy& copy) const;
+  EndedSave save(const Snapshot& snapshot);
   void write_staged();
 
   StepEngine& engine_;
@@ -89,14 +93,13 @@ class StagedSaver {
   std::unique_ptr<SnapshotSaver> saver_;
   std::array<Copy, copies> copies_;
   std::int64_t staged_ = 0;
+  double stage_seconds_ = 0;
 
-  std::atomic<bool> has_failed_{false};
   mutable std::mutex mutex_;  // guards all members below
   std::condition_variable changed_;
-  std::deque<Copy*> queue_;  // staged copies that are not yet committed, the oldest first
-  std::deque<SavedSnapshot> saved_;
-  std::exception_ptr failure_;    // the error that ended the thread
-  bool failed_together_ = false;  // whether all ranks failed with the same error
+  std::deque<Copy*> queue_;  // staged copies whose save has not ended, the oldest first
+  std::deque<EndedSave> ended_;
+  std::exception_ptr failure_;  // the error that ended the thread
   bool ends_ = false;
   std::thread thread_;
 };

@@ -38,6 +38,7 @@ struct ClusterOptions {
   std::map<std::string, int> hosts;  // number of slots of each host
   Path hostfile;
   RestartOptions restarts;
+  Seconds mean_time_between_failures{100.0 * 86400};  // of one host
   // The largest number of ranks that `ranks: auto` starts; set if the strategy limits the ranks. No key sets it.
   std::optional<int> max_ranks;
   // The number of ranks must be a multiple of this number, the product of the mesh's axes without the data axis, when
@@ -49,6 +50,9 @@ struct ClusterOptions {
   std::chrono::milliseconds deadline() const {
     return std::chrono::milliseconds(static_cast<std::int64_t>(timeout.value * 1e3));
   }
+
+  // The mean time between failures of a run on this number of hosts, in seconds.
+  double time_between_failures(int host_count) const { return mean_time_between_failures.value / host_count; }
 
   static Keys<ClusterOptions> keys();
 };

@@ -21,15 +21,6 @@ constexpr std::size_t max_shown = 12;
 
 std::string percent(double share, double whole) { return whole > 0 ? format("{:.1f} %", 100 * share / whole) : "-"; }
 
-// Returns text such as "3 h 20 min", "45 min" or "12 s".
-std::string long_time(double seconds) {
-  if (seconds < 120) return seconds_text(seconds);
-  const auto minutes = static_cast<long long>(seconds / 60 + 0.5);
-  if (minutes < 120) return format("{} min", minutes);
-  if (minutes < 48 * 60) return format("{} h {} min", minutes / 60, minutes % 60);
-  return format("{} d {} h", minutes / (24 * 60), minutes / 60 % 24);
-}
-
 std::string memory_text(const Plan& plan) {
   const PlannedStage& stage = plan.prediction.largest();
   TextTable memory({{plan.prediction.stages.size() > 1 ? "memory of the rank that needs most" : "memory of a rank"},
@@ -103,7 +94,7 @@ std::string summary_text(const Plan& plan) {
                             byte_text(static_cast<std::int64_t>(prediction.bytes_sent())));
   if (plan.data_at_hand && plan.length.steps > 0) {
     text += format("{} {} {}, without evaluation\n", counted(plan.length.steps, "step"),
-                   plan.length.steps == 1 ? "takes" : "take", long_time(plan.length.seconds));
+                   plan.length.steps == 1 ? "takes" : "take", long_time_text(plan.length.seconds));
   } else if (!plan.data_at_hand) {
     text += "the data is not at hand: the number of steps of an epoch is unknown\n";
   }
@@ -111,6 +102,11 @@ std::string summary_text(const Plan& plan) {
   if (plan.target.storage > 0) {
     text +=
         format(", written in {}", seconds_text(static_cast<double>(prediction.checkpoint_bytes) / plan.target.storage));
+  }
+  if (plan.saves) {
+    text += format("\ncheckpoint.every: auto saves about every {} ({}), if a save stops training for {}",
+                   long_time_text(plan.saves->seconds), counted(plan.saves->steps, "step"),
+                   seconds_text(plan.saves->stall));
   }
   return text + "\n";
 }
@@ -227,6 +223,7 @@ std::string to_json(const Plan& plan) {
       {"checkpoint_bytes", prediction.checkpoint_bytes},
       {"checkpoint_seconds",
        plan.target.storage > 0 ? Json(static_cast<double>(prediction.checkpoint_bytes) / plan.target.storage) : Json()},
+      {"checkpoint_interval_seconds", plan.saves ? Json(plan.saves->seconds) : Json()},
       {"simulated_events", prediction.step.events},
       {"alternatives", alternatives},
       {"advice", plan.advice},

@@ -1,10 +1,12 @@
 // Formats a plan as text and as JSON.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "parallel/plan/prediction.h"
+#include "parallel/plan/save_interval.h"
 
 namespace trainctl {
 
@@ -33,6 +35,7 @@ struct Plan {
   std::int64_t gradient_accumulation = 1;  // train.gradient_accumulation
   bool data_at_hand = true;                // whether the number of samples is known
   TrainingLength length;
+  std::optional<ExpectedSaves> saves;     // with checkpoint.every: auto; empty if the interval is fixed or unknown
   std::vector<Alternative> alternatives;  // the fitting ones first, the fastest first
   std::string advice;                     // why the YAML below would be better; empty: no better strategy is known
   std::string yaml;                       // the recommended change of the config

@@ -54,7 +54,12 @@ TrainingPlan training_plan(const TrainOptions& train, const StrategyOptions& str
     steps.total_steps = steps.total_steps == 0 ? *train.max_steps : std::min(steps.total_steps, *train.max_steps);
   }
   if (train.max_time) steps.max_seconds = train.max_time->value;
-  steps.checkpoint_every = whole_steps(loop.checkpoint_every, steps.steps_per_epoch);
+  if (loop.checkpoint_every.is_auto()) {
+    steps.time_between_failures = loop.time_between_failures;
+  } else {
+    steps.checkpoint_every = whole_steps(*loop.checkpoint_every.given, steps.steps_per_epoch);
+  }
+  if (loop.memory_every) steps.memory_every = whole_steps(*loop.memory_every, steps.steps_per_epoch);
   if (strategy.verify_every) plan.verify_every = whole_steps(*strategy.verify_every, steps.steps_per_epoch);
   if (loop.histograms) plan.histograms_every = whole_steps(*loop.histograms, steps.steps_per_epoch);
   if (loop.gradient_norms) plan.gradient_norms_every = whole_steps(*loop.gradient_norms, steps.steps_per_epoch);

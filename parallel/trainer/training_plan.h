@@ -21,11 +21,13 @@ struct TrainOptions;
 
 // Settings of the training loop from sections of the config other than `train` and `strategy`.
 struct LoopOptions {
-  Duration checkpoint_every;
-  Duration log_every;  // an interval in seconds is measured by the metrics sink
+  Auto<Duration> checkpoint_every;
+  double time_between_failures = 0;  // of the whole run, in seconds; used if checkpoint_every is auto
+  Duration log_every;                // an interval in seconds is measured by the metrics sink
   Auto<std::string> monitor;
   Auto<MonitorMode> mode;
   // Intervals in steps or epochs; empty: never.
+  std::optional<Duration> memory_every = {};
   std::optional<Duration> histograms = {};
   std::optional<Duration> gradient_norms = {};
   GivenModes given_modes = {};

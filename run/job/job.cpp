@@ -114,9 +114,8 @@ std::vector<RunPrograms> build_all_programs(const RunSpec& spec, const DataInfo&
 }
 
 std::int64_t staged_bytes(const Compiled& compiled, const CheckpointOptions& options, const MeshRank& rank) {
-  if (!options.background) return 0;
   const WrittenBytes bytes = written_bytes(compiled.programs.front().program, rank);
-  return StagedSaver::copies * (bytes.weights + (options.weights_only ? 0 : bytes.state));
+  return options.background_savers() * StagedSaver::copies * (bytes.weights + (options.weights_only ? 0 : bytes.state));
 }
 
 Compiled with_host_memory(Compiled compiled, const RunSpec& spec, const DataInfo& data, const BatchDivision& division) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "core/base/clock.h"
@@ -19,6 +20,7 @@
 #include "parallel/bench/timeline.h"
 #include "parallel/checkpoint/gathered_hash.h"
 #include "parallel/checkpoint/restore.h"
+#include "parallel/comm/text.h"
 #include "parallel/launch/ranks/run_rank.h"
 #include "parallel/launch/ranks/status.h"
 #include "parallel/launch/situation.h"
@@ -64,19 +66,10 @@ void fill_engine(const RunSpec& spec, Job& job, const SnapshotPlan& plan, const 
   engine.upload();
 }
 
-// Restores the weights of the run's best checkpoint. Collective.
-void restore_best(Job& job, const RunFiles& files, const std::string& config_file) {
-  std::optional<LoadedCheckpoint> best;
-  if (files.directory) best = load_named_checkpoint(files.directory->path() + "/checkpoints/best");
-  RestoreSource source;
-  if (best) source = {&best->snapshot, best->path, config_file};
-  restore_weights(source, job.engine(), job.world().communicator(), job.host_stream());
-}
-
 // The host memory of this rank's copies for checkpoints.
-std::int64_t staged_bytes(const SnapshotPlan& plan, int rank, bool weights_only) {
-  const std::int64_t state = weights_only ? 0 : plan.state.bytes_of(rank);
-  return StagedSaver::copies * (plan.weights.bytes_of(rank) + state);
+std::int64_t staged_bytes(const SnapshotPlan& plan, int rank, const CheckpointOptions& options) {
+  const std::int64_t state = options.weights_only ? 0 : plan.state.bytes_of(rank);
+  return options.background_savers() * StagedSaver::copies * (plan.weights.bytes_of(rank) + state);
 }
 
 // Records how a run failed. An error of writing is only logged: the user must see the first error.
@@ -99,13 +92,21 @@ std::function<void(double longest, bool saves)> teller_of_stop_time(const Situat
   return [&situation](double longest, bool saves) { write_stop_time(situation.status_file, {longest, saves}); };
 }
 
+// The number of hosts of a run.
+int hosts_of(const RankRun& run) {
+  const std::vector<std::string>& of_ranks = run.context.world.hosts();
+  return static_cast<int>(std::set<std::string>(of_ranks.begin(), of_ranks.end()).size());
+}
+
 TrainingPlan plan_of(const RankRun& run, const RunSpec& spec, const Job& job, const PhaseStart& phase) {
   const int ranks = run.context.world.size();
   TrainingPlan plan = training_plan(spec.train, spec.strategy,
                                     {.checkpoint_every = spec.checkpoint.every,
+                                     .time_between_failures = spec.cluster.time_between_failures(hosts_of(run)),
                                      .log_every = spec.log.every,
                                      .monitor = spec.checkpoint.monitor,
                                      .mode = spec.checkpoint.mode,
+                                     .memory_every = spec.checkpoint.memory_every,
                                      .histograms = spec.log.histograms,
                                      .gradient_norms = spec.log.gradient_norms,
                                      .given_modes = spec.train.given_modes(output_names(spec.model))},
@@ -127,7 +128,9 @@ class PhaseTraining {
 
  private:
   void open_batches(const DataPosition& start);
+  void open_savers();
   void make_hooks();
+  void restore_best();
   LoopContext loop_parts();
   std::optional<Evaluation> evaluate_validation(std::int64_t step);
   void write_observations();
@@ -147,8 +150,9 @@ class PhaseTraining {
   FolderSink folder_;
   OpRecorder profiler_;
   std::unique_ptr<StagedSaver> saver_;
-  std::unique_ptr<SampleWatch> samples_;   // null: no samples are shown
-  std::unique_ptr<ScalingWatch> scaling_;  // null: not a run of verify-scaling
+  std::unique_ptr<StagedSaver> memory_saver_;  // null without checkpoint.memory_every
+  std::unique_ptr<SampleWatch> samples_;       // null: no samples are shown
+  std::unique_ptr<ScalingWatch> scaling_;      // null: not a run of verify-scaling
   std::unique_ptr<ResultWarnings> warnings_;
   std::vector<std::unique_ptr<TrainingHook>> hooks_;
   std::unique_ptr<Checkpoints> checkpoints_;
@@ -177,8 +181,7 @@ PhaseTraining::PhaseTraining(RankRun& run, const PhaseStart& phase, const std::o
   open_batches(start_of(run, resumed));
   MemoryPlan memory = job_.engine().memory();  // `check` prints the memory of the rank with the most
   memory.prefetched = training_->batch_bytes() + (validation_ ? validation_->batch_bytes() : 0);
-  if (spec_.checkpoint.background)
-    memory.staged = staged_bytes(snapshots_, world_.rank(), spec_.checkpoint.weights_only);
+  memory.staged = staged_bytes(snapshots_, world_.rank(), spec_.checkpoint);
   if (begins) begin_run(run, job_, spec_.train, plan_, memory, resumed);
   double& left = plan_.loop.max_seconds;
   if (left > 0) left = std::max(left - (seconds_now() - run.begin), 1e-3);
@@ -186,17 +189,16 @@ PhaseTraining::PhaseTraining(RankRun& run, const PhaseStart& phase, const std::o
   const std::string text = phase_text(run.spec, phase.number);
   if (world_.rank() == 0 && !text.empty()) log::info(text);
 
-  saver_ = std::make_unique<StagedSaver>(
-      job_.engine(), snapshots_,
-      SnapshotOutlet{run.shares_directory ? &folder_ : nullptr, files.store.get(), spec_.checkpoint.weights_only},
-      spec_.checkpoint.background, world_, stream_);
+  open_savers();
   if (run.request.scaling != nullptr) {
     scaling_ = std::make_unique<ScalingWatch>(*run.request.scaling, job_, run.device, snapshots_, *training_);
     scaling_->shorten(plan_);
   }
   make_hooks();
   loop_ = std::make_unique<TrainingLoop>(loop_parts(), plan_.loop);
-  if (resumed) loop_->resume(*resumed, !begins || !names_a_checkpoint(run.request.resume));
+  const bool is_stored =
+      !begins || (!names_a_checkpoint(run.request.resume) && !any_rank(files.resumes_from_memory, world_, stream_));
+  if (resumed) loop_->resume(*resumed, is_stored);
 }
 
 void PhaseTraining::open_batches(const DataPosition& start) {
@@ -211,6 +213,22 @@ void PhaseTraining::open_batches(const DataPosition& start) {
   validation_ = run_.data.evaluation(SplitKind::validation, evaluation_batch(batch, job_.division()),
                                      evaluation_division(job_.division()), threads, job_.target_encodings(),
                                      job_.batch_memory(), stop_requested_);
+}
+
+// Called after begin_run(), which opens the stores.
+void PhaseTraining::open_savers() {
+  const CheckpointOptions& options = spec_.checkpoint;
+  const auto saver_to = [&](SnapshotSink* sink, SnapshotStore* store) {
+    return std::make_unique<StagedSaver>(job_.engine(), snapshots_, SnapshotOutlet{sink, store, options.weights_only},
+                                         options.background, world_, stream_);
+  };
+  RunFiles& files = run_.files;
+  saver_ = saver_to(run_.shares_directory ? &folder_ : nullptr, files.store.get());
+  if (!options.memory_every || run_.request.scaling != nullptr) return;
+  // A rank on another host sends its shards to rank 0, whose host keeps the copies.
+  const std::vector<std::string>& hosts = run_.context.world.hosts();
+  const bool is_here = hosts[static_cast<std::size_t>(world_.rank())] == hosts.front();
+  memory_saver_ = saver_to(is_here ? &folder_ : nullptr, files.memory ? &files.memory->store : nullptr);
 }
 
 // Called after begin_run(), which opens the files that the hooks write to.
@@ -231,10 +249,26 @@ void PhaseTraining::make_hooks() {
                              .sink = run_.files.sink.get(),
                              .warnings = *warnings_,
                              .reports = *reports_,
-                             .restore_best = [this] {
-                               checkpoints_->wait();
-                               restore_best(job_, run_.files, run_.request.config_file);
-                             }});
+                             .restore_best = [this] { restore_best(); }});
+}
+
+// Restores the weights of the run's best checkpoint. Collective.
+void PhaseTraining::restore_best() {
+  checkpoints_->wait();
+  if (const std::int64_t missing = checkpoints_->missing_best_step(); missing >= 0) {
+    if (run_.files.sink) {
+      log::warning(
+          format("the weights stay those of the last step: the best result, of step {}, could not be saved, so "
+                 "that restore_best cannot restore it",
+                 missing));
+    }
+    return;
+  }
+  std::optional<LoadedCheckpoint> best;
+  if (run_.files.directory) best = load_named_checkpoint(run_.files.directory->path() + "/checkpoints/best");
+  RestoreSource source;
+  if (best) source = {&best->snapshot, best->path, run_.request.config_file};
+  restore_weights(source, job_.engine(), world_, stream_);
 }
 
 LoopContext PhaseTraining::loop_parts() {
@@ -243,9 +277,11 @@ LoopContext PhaseTraining::loop_parts() {
   const int rank = world_.rank();
   checkpoints_ = std::make_unique<Checkpoints>(
       Checkpoints::Parts{.saver = *saver_,
+                         .memory = memory_saver_.get(),
                          .sink = sink,
                          .mesh = plan_.mesh,
                          .metadata = plan_.metadata,
+                         .newest = run_.files.newest_stored,
                          .tell_stop_time = teller_of_stop_time(run_.context.situation, rank)});
   LoopContext parts{
       .engine = job_.engine(),

@@ -22,13 +22,17 @@
 namespace trainctl {
 namespace {
 
+// The bytes of the tensors of a checkpoint, as far as this rank's stage has them.
+std::int64_t bytes_of_checkpoint(const RankRun& run, const Job& job) {
+  return checkpoint_bytes({&job.programs().programs().front()}, run.spec.checkpoint.weights_only);
+}
+
 // Throws Error{resource} on all ranks if the run directory has no space for a checkpoint.
 void require_space(RankRun& run, const Job& job) {
   JointAttempt attempt(run.context.world.communicator(), run.device.host);
   attempt.run([&] {
     if (!run.files.directory) return;
-    const std::int64_t bytes =
-        checkpoint_bytes({&job.programs().programs().front()}, run.spec.checkpoint.weights_only) + record_bytes_of_run;
+    const std::int64_t bytes = bytes_of_checkpoint(run, job) + record_bytes_of_run;
     const std::string why = disk_space_problem(nearest_folder(run.files.directory->path()), bytes);
     if (why.empty()) return;
     throw Error(ErrorKind::resource, "no checkpoint can be written: " + why,
@@ -80,9 +84,10 @@ void begin_run(RankRun& run, Job& job, const TrainOptions& train, const Training
   if (files.directory) {
     claim_directory(files, run.spec, run.request,
                     with_findings(run.config, run.spec, run.data, job, run.configured.strategy.automatic),
-                    run.data.info());
+                    run.data.info(), bytes_of_checkpoint(run, job));
   }
   if (const Situation& situation = run.context.situation; files.sink && situation.supervised) {
+    if (files.memory) files.memory->is_kept = true;  // the supervisor removes the copies
     files.sink->add(std::make_unique<StepTeller>(situation.status_file));
   }
   run.shares_directory = join_log(files.directory ? files.directory->path() : "", run.context, run.device.host);

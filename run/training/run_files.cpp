@@ -59,6 +59,25 @@ class ReportWriter final : public MetricsSink {
   bool warned_ = false;
 };
 
+// Loads the newest whole copy in shared memory of a run that starts again; no value if there is none.
+std::optional<LoadedCheckpoint> load_copy(const std::string& run_directory) {
+  try {
+    return load_newest_checkpoint(memory_folder_of(run_directory));
+  } catch (const Error& error) {
+    log::warning(format("the copies in memory cannot be used: {}", error.what()));
+    return std::nullopt;
+  }
+}
+
+// Opens the store of copies in shared memory.
+void open_memory(RunFiles& files, const CheckpointOptions& options, bool restarted, std::int64_t bytes) {
+  const std::string folder = memory_folder_of(files.directory->path());
+  if (!restarted) remove_memory_folder(folder);
+  if (!options.memory_every) return;
+  create_memory_folder(folder, 2 * bytes);  // one copy is kept while the next one is written
+  files.memory = std::make_unique<MemoryStore>(folder, files.resumed_from);
+}
+
 }  // namespace
 
 bool names_a_checkpoint(const std::string& resume) { return resume != "auto" && resume != "never"; }
@@ -67,9 +86,15 @@ RunFiles open_run_files(const RunSpec& spec, const TrainingRequest& request) {
   RunFiles files;
   // After a failure the run goes on in its directory, whatever --resume demanded at its beginning.
   const std::string continued = request.restart ? request.restart->run_directory : "";
-  files.directory = std::make_unique<RunDirectory>(RunRequest{
-      name_in_array(spec.name, Variables::of_process()), continued.empty() ? request.run_directory : continued,
-      !continued.empty() || request.resume != "never", request.config, request.generation});
+  std::optional<LoadedCheckpoint> copy;
+  if (!continued.empty() && spec.checkpoint.memory_every) copy = load_copy(continued);
+  files.directory =
+      std::make_unique<RunDirectory>(RunRequest{.name = name_in_array(spec.name, Variables::of_process()),
+                                                .explicit_path = continued.empty() ? request.run_directory : continued,
+                                                .may_resume = !continued.empty() || request.resume != "never",
+                                                .config = request.config,
+                                                .generation = request.generation,
+                                                .has_copy = copy.has_value()});
   if (files.directory->is_finished()) return files;
   if (spec.log.prometheus && request.scaling == nullptr) {
     files.prometheus = std::make_unique<Prometheus>(*spec.log.prometheus, spec.name, files.directory->metrics_path());
@@ -80,12 +105,17 @@ RunFiles open_run_files(const RunSpec& spec, const TrainingRequest& request) {
   } else if (files.directory->resumes()) {
     files.checkpoint = load_newest_checkpoint(files.directory->path());
   }
+  if (files.checkpoint) files.newest_stored = files.checkpoint->path;
+  if (copy && (!files.checkpoint || copy->snapshot.step > files.checkpoint->snapshot.step)) {
+    files.checkpoint = std::move(copy);
+    files.resumes_from_memory = true;
+  }
   if (files.checkpoint) files.resumed_from = files.checkpoint->path;
   return files;
 }
 
 void claim_directory(RunFiles& files, const RunSpec& spec, const TrainingRequest& request, const Node& config,
-                     const DataInfo& data) {
+                     const DataInfo& data, std::int64_t bytes) {
   files.directory->claim(config);
   if (const std::string& notice = files.directory->notice(); !notice.empty()) {
     if (files.directory->is_elsewhere()) {
@@ -95,8 +125,9 @@ void claim_directory(RunFiles& files, const RunSpec& spec, const TrainingRequest
     }
   }
   const auto require_current = [directory = files.directory.get()] { directory->require_current(); };
-  files.store =
-      std::make_unique<CheckpointStore>(files.directory->path(), StorePolicy{spec.checkpoint.keep}, require_current);
+  files.store = std::make_unique<CheckpointStore>(
+      files.directory->path(), StorePolicy{.keep = spec.checkpoint.keep, .require_current = require_current},
+      files.newest_stored);
   files.sink = std::make_unique<MetricsFanOut>();
   files.sink->add(std::make_unique<MetricsJsonl>(files.directory->metrics_path(), spec.log.every, require_current));
   if (spec.log.tensorboard) {

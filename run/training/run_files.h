@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/base/document.h"
+#include "core/base/memory_folder.h"
 #include "core/exec/interfaces/detail_sink.h"
 #include "core/exec/interfaces/metrics_sink.h"
 #include "io/checkpoint/load.h"
@@ -62,13 +63,31 @@ class MetricsFanOut final : public MetricsSink {
   std::vector<std::unique_ptr<MetricsSink>> sinks_;
 };
 
+// The store of copies in shared memory.
+struct MemoryStore {
+  MemoryStore(std::string folder_path, const std::string& resumed_from)
+      : folder(std::move(folder_path)), store(folder, StorePolicy{1}, resumed_from) {}
+  ~MemoryStore() {
+    if (!is_kept) remove_memory_folder(folder);
+  }
+  MemoryStore(const MemoryStore&) = delete;
+  MemoryStore& operator=(const MemoryStore&) = delete;
+
+  std::string folder;
+  CheckpointStore store;
+  bool is_kept = false;  // whether the copies stay, since another attempt may go on from them
+};
+
 // The objects that rank 0 alone has: the run directory, the sinks of its metrics, and the checkpoint to continue from.
 struct RunFiles {
   std::unique_ptr<RunDirectory> directory;
   std::optional<LoadedCheckpoint> checkpoint;
   std::string resumed_from;                 // path of the checkpoint
+  bool resumes_from_memory = false;         // the checkpoint is a copy in shared memory
+  std::string newest_stored;                // path of the newest whole checkpoint in the run directory, or --resume's
   std::optional<LoadedWeights> pretrained;  // if the run begins with the weights of a file
   std::unique_ptr<CheckpointStore> store;
+  std::unique_ptr<MemoryStore> memory;     // null without checkpoint.memory_every
   std::unique_ptr<Prometheus> prometheus;  // listens already; is moved into the sink
   std::unique_ptr<MetricsFanOut> sink;
   DetailSink* details = nullptr;  // one of the sinks; null without TensorBoard
@@ -77,12 +96,14 @@ struct RunFiles {
 // Whether --resume names a checkpoint.
 bool names_a_checkpoint(const std::string& resume);
 
-// Finds the run directory and loads the checkpoint to continue from. Writes nothing.
+// Finds the run directory and loads the checkpoint to continue from. After a restart, a whole copy in shared memory
+// that is newer is loaded instead. Writes nothing.
 RunFiles open_run_files(const RunSpec& spec, const TrainingRequest& request);
 
-// Claims the run directory for this run, and opens its sinks. Called when everything else has been checked.
+// Claims the run directory for this run, and opens its sinks. Removes copies in shared memory that an earlier start has
+// left, or, after a restart, makes room for copies of `bytes` bytes each. Called when everything else has been checked.
 void claim_directory(RunFiles& files, const RunSpec& spec, const TrainingRequest& request, const Node& config,
-                     const DataInfo& data);
+                     const DataInfo& data, std::int64_t bytes);
 
 // Makes a rank that shares the run directory with rank 0 log there: all its lines to logs/rank-N.log, its warnings and
 // errors to log.txt. Tells the supervisor the path of log.txt. `path`: the run directory on rank 0, "" on the others.

@@ -28,6 +28,8 @@ void ScalingWatch::shorten(TrainingPlan& plan) {
   plan.loop.total_steps = plan.loop.total_steps == 0 ? request_.steps : std::min(plan.loop.total_steps, request_.steps);
   plan.loop.max_seconds = 0;
   plan.loop.checkpoint_every = 0;
+  plan.loop.time_between_failures = 0;
+  plan.loop.memory_every = 0;
   plan.early_stopping.reset();
   plan.histograms_every = plan.gradient_norms_every = 0;
   steps_ = plan.loop.total_steps;

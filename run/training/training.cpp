@@ -83,6 +83,7 @@ int train(const RunSpec& configured, const TrainingRequest& request, RankContext
   PhaseEnd end = train_phase(run, next_phase(), resumed, true);
   while (end.next_follows) {  // start from the checkpoint of the previous phase, as a resumed run does
     if (files.directory) files.checkpoint = load_newest_checkpoint(files.directory->path());
+    if (files.checkpoint) files.newest_stored = files.checkpoint->path;
     resumed = broadcast_position(files.checkpoint ? std::optional(files.checkpoint->snapshot) : std::nullopt,
                                  world.communicator(), device.host);
     end = train_phase(run, next_phase(), resumed, false);
@@ -90,6 +91,7 @@ int train(const RunSpec& configured, const TrainingRequest& request, RankContext
   end.event.seconds = seconds_now() - run.begin;
   if (run.gpus) end.event.gpus = run.gpus->summary();
   const bool goes_on = end.event.status == "stopped" && is_resizing(context.situation.status_file);
+  if (files.memory && !goes_on) files.memory->is_kept = false;
   if (files.sink && !goes_on) {
     files.sink->end(end.event);
     if (request.json) answer(end_line(end.event));

@@ -1,6 +1,7 @@
 // Tests trainctl plan: its memory is that of check, the document is consistent, and invalid requests are refused with a
 // remedy.
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "core/base/format.h"
@@ -176,6 +177,28 @@ model:
       return alternative.at("fits") == true && contains(alternative.at("yaml").get<std::string>(), "recompute: auto");
     }));
   }
+}
+
+TEST_CASE("a plan shows how often checkpoint.every: auto saves") {
+  const Folder folder;
+  const std::string config = folder.write("resnet.yaml", images + "model: {preset: resnet50}\n" + sections);
+  const auto interval = [&](const std::string& failures, const std::string& ranks) {
+    return plan(folder, config,
+                {"--ranks", ranks, "--machine", "cpu-host", "--set", "checkpoint.every=auto", "--set",
+                 "cluster.mean_time_between_failures=" + failures})
+        .at("checkpoint_interval_seconds")
+        .get<double>();
+  };
+  // ResNet-50 has 25,557,032 parameters and as many momenta, and 53,120 running statistics; two ranks are on a host.
+  const double stall = 4 * (2 * 25'557'032.0 + 53'120) / 10e9;
+  CHECK(interval("100 d", "2") == Approx(std::sqrt(2 * stall * 100 * 86400)).epsilon(0.01));
+  CHECK(interval("100 d", "8") == Approx(std::sqrt(2 * stall * 25 * 86400)).epsilon(0.01));
+  CHECK(interval("1 s", "2") == 10);
+  const Finished text =
+      trainctl(folder, {"plan", config, "--ranks", "2", "--machine", "cpu-host", "--set", "checkpoint.every=auto"});
+  CHECK(contains(text.out, "checkpoint.every: auto saves about every "));
+  const Json fixed = plan(folder, config, {"--ranks", "2", "--machine", "cpu-host"});
+  CHECK(fixed.at("checkpoint_interval_seconds").is_null());
 }
 
 TEST_CASE("a rank may use the machine's memory, or less if the config says so") {

@@ -47,7 +47,7 @@ TEST_CASE("a config is read into a spec") {
   CHECK(spec.train.schedule.name == "cosine");
   CHECK(spec.model.layers.size() == 2);
   CHECK(spec.cluster.ranks.or_else(0) == 2);
-  CHECK(spec.checkpoint.every == Duration::epochs(1));
+  CHECK(spec.checkpoint.every.given == Duration::epochs(1));
 }
 
 TEST_CASE("settings and variables reach the spec") {

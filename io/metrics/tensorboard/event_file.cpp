@@ -12,7 +12,6 @@
 #include "core/base/crc32c.h"
 #include "core/base/error.h"
 #include "core/base/format.h"
-#include "core/base/output.h"
 #include "io/checkpoint/atomic_file.h"
 
 namespace trainctl {
@@ -55,6 +54,21 @@ std::string file_name(int number) {
   return format("events.out.tfevents.{:010}.{}.{}.{}", now, host, getpid(), number);
 }
 
+// Creates the folder and a file in it.
+RecordFile new_file(const std::string& folder) {
+  create_folders(folder);
+  for (int number = 0;;) {
+    const std::string path = folder + "/" + file_name(number);
+    const int descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
+    if (descriptor >= 0) return {path, descriptor};
+    if (errno == EEXIST) {
+      ++number;
+    } else if (errno != EINTR) {
+      throw Error(ErrorKind::resource, SourceLocation{path}, "cannot write: " + std::generic_category().message(errno));
+    }
+  }
+}
+
 std::string record_of(const std::string& data) {
   const std::uint64_t length = data.size();
   const std::uint32_t length_crc = masked_crc32c(&length, sizeof length),
@@ -69,32 +83,17 @@ std::string record_of(const std::string& data) {
 
 }  // namespace
 
-EventFile::EventFile(const std::string& folder, std::int64_t first_step) {
-  create_folders(folder);
-  int number = 0;
-  do {
-    path_ = folder + "/" + file_name(number);
-    descriptor_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
-    if (errno == EEXIST) ++number;
-  } while (descriptor_ < 0 && (errno == EINTR || errno == EEXIST));
-  if (descriptor_ < 0) {
-    throw Error(ErrorKind::resource, SourceLocation{path_}, "cannot write: " + std::generic_category().message(errno));
-  }
+EventFile::EventFile(const std::string& folder, std::int64_t first_step) : file_(new_file(folder)) {
   write(0, ProtobufMessage().text(event::file_version, "brain.Event:2"));
   // TensorBoard ignores events of this step and later ones in earlier files.
   write(first_step + 1, ProtobufMessage().message(event::session_log,
                                                   ProtobufMessage().integer(session_log::status, session_log::start)));
 }
 
-EventFile::~EventFile() { close(descriptor_); }
-
 void EventFile::write(std::int64_t step, const ProtobufMessage& fields) {
   ProtobufMessage whole;
   whole.real(event::wall_time, wall_seconds()).integer(event::step, step);
-  const int error = write_all(descriptor_, record_of(whole.bytes() + fields.bytes()));
-  if (error == 0) return;
-  throw Error(ErrorKind::resource, SourceLocation{path_}, "cannot write: " + std::generic_category().message(error),
-              "make room there, then run again");
+  file_.append(record_of(whole.bytes() + fields.bytes()));
 }
 
 void EventFile::scalars(std::int64_t step, const std::map<std::string, double>& values) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/metrics/histogram.h"
+#include "io/metrics/record_file.h"
 #include "io/pictures/picture.h"
 #include "io/protobuf/message.h"
 
@@ -14,12 +15,9 @@ namespace trainctl {
 
 class EventFile {
  public:
-  // Creates the folder and a new file in it. TensorBoard then ignores events of later steps than `first_step` in
-  // earlier files. All functions throw Error{resource} if the file cannot be written.
+  // Creates the folder and a new file in it; throws Error{resource} if this fails. TensorBoard then ignores events of
+  // later steps than `first_step` in earlier files. Later failures are logged: see RecordFile.
   EventFile(const std::string& folder, std::int64_t first_step);
-  ~EventFile();
-  EventFile(const EventFile&) = delete;
-  EventFile& operator=(const EventFile&) = delete;
 
   // Adds one value to each of these curves.
   void scalars(std::int64_t step, const std::map<std::string, double>& values);
@@ -29,6 +27,8 @@ class EventFile {
   void text(std::int64_t step, const std::string& name, const std::string& markdown);
   void histogram(std::int64_t step, const std::string& name, const Histogram& values);
   void picture(std::int64_t step, const std::string& name, const Picture& picture);
+  // Called after the last event.
+  void finish() { file_.finish(); }
 
  private:
   // Writes a summary of one tensor of strings, a scalar or a vector, for a plugin of TensorBoard.
@@ -37,8 +37,7 @@ class EventFile {
   // Writes a tensorflow.Event with the step, the time and these fields as a record of a TFRecord file.
   void write(std::int64_t step, const ProtobufMessage& fields);
 
-  std::string path_;
-  int descriptor_ = -1;
+  RecordFile file_;
 };
 
 }  // namespace trainctl

@@ -8,7 +8,9 @@
 #include <map>
 #include <utility>
 
+#include "core/base/error.h"
 #include "core/base/format.h"
+#include "core/base/log.h"
 
 namespace trainctl {
 namespace {
@@ -91,12 +93,26 @@ void TensorBoard::gradient_norms(const GradientNormsEvent& event) {
 void TensorBoard::epoch(const EpochEvent& event) {
   training_->scalars(event.step, of_epoch(event.train));
   if (event.validation.empty()) return;
-  validation().scalars(event.step, of_epoch(event.validation));
+  if (EventFile* const file = validation()) file->scalars(event.step, of_epoch(event.validation));
 }
 
-EventFile& TensorBoard::validation() {
-  if (!validation_) validation_ = std::make_unique<EventFile>(folder_ + "/validation", first_step_);
-  return *validation_;
+void TensorBoard::end(const EndEvent&) {
+  for (EventFile* const file : {training_.get(), validation_.get()}) {
+    if (file != nullptr) file->finish();
+  }
+}
+
+// Returns the file of the validation's events; null while it cannot be created, such as on a full disk.
+EventFile* TensorBoard::validation() {
+  if (validation_) return validation_.get();
+  try {
+    validation_ = std::make_unique<EventFile>(folder_ + "/validation", first_step_);
+  } catch (const Error& error) {
+    if (!std::exchange(warned_, true)) {
+      log::warning(format("TensorBoard shows no validation until its file can be written: {}", error.what()));
+    }
+  }
+  return validation_.get();
 }
 
 std::string TensorBoard::class_name(int number) const {
@@ -109,6 +125,8 @@ void TensorBoard::histogram(std::int64_t step, const std::string& name, const Hi
 }
 
 void TensorBoard::samples(std::int64_t step, std::span<const JudgedSample> judged) {
+  EventFile* const file = validation();
+  if (file == nullptr) return;
   std::string table = "| sample | label | prediction | probability |\n|---|---|---|---|\n";
   for (const JudgedSample& sample : judged) {
     const auto likeliest = std::max_element(sample.probabilities.begin(), sample.probabilities.end());
@@ -117,9 +135,9 @@ void TensorBoard::samples(std::int64_t step, std::span<const JudgedSample> judge
     table +=
         format("| {} | {} | {} | {:.4f} |\n", sample.number, in_table(label), in_table(class_name(found)), *likeliest);
     const Picture picture = with_frame(picture_of(sample.pixels, sample.shape), found == sample.label);
-    validation().picture(step, format("samples/{} {}", sample.number, label), picture);
+    file->picture(step, format("samples/{} {}", sample.number, label), picture);
   }
-  validation().text(step, "samples", table);
+  file->text(step, "samples", table);
 }
 
 }  // namespace trainctl

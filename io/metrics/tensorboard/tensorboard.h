@@ -23,7 +23,8 @@ namespace trainctl {
 class TensorBoard final : public MetricsSink, public DetailSink {
  public:
   // `config` is YAML, `graph` the result of layer_graph(), `every` the interval of the steps that are written.
-  // `class_names` may be empty. All functions throw the errors of EventFile.
+  // `class_names` may be empty. start() throws Error{resource} if its file cannot be created; later failures are
+  // logged.
   TensorBoard(std::string folder, std::string config, std::string graph, Duration every,
               std::vector<std::string> class_names = {});
 
@@ -32,12 +33,12 @@ class TensorBoard final : public MetricsSink, public DetailSink {
   void gradient_norms(const GradientNormsEvent& event) override;
   void epoch(const EpochEvent& event) override;
   void checkpoint(const CheckpointEvent&) override {}
-  void end(const EndEvent&) override {}
+  void end(const EndEvent& event) override;
   void histogram(std::int64_t step, const std::string& name, const Histogram& values) override;
   void samples(std::int64_t step, std::span<const JudgedSample> judged) override;
 
  private:
-  EventFile& validation();
+  EventFile* validation();
   std::string class_name(int number) const;
 
   std::string folder_, config_, graph_;
@@ -45,6 +46,7 @@ class TensorBoard final : public MetricsSink, public DetailSink {
   Due due_;
   std::int64_t first_step_ = 0;
   std::unique_ptr<EventFile> training_, validation_;  // each is created before its first event
+  bool warned_ = false;                               // whether the file of validation_ could not be created
 };
 
 }  // namespace trainctl

@@ -32,7 +32,7 @@ bool is_here(const std::string& status_path) {
   return access(std::filesystem::path(status_path).parent_path().c_str(), F_OK) == 0;
 }
 
-// Writes a note atomically, so that a reader sees the whole text.
+// Writes a note atomically, so that a reader sees the whole text. A note that cannot be written is left out.
 void write_note(const std::string& status_path, std::string_view note, const std::string& text) {
   if (status_path.empty()) return;
   if (!is_here(status_path)) {
@@ -41,8 +41,14 @@ void write_note(const std::string& status_path, std::string_view note, const std
     return;
   }
   const std::string path = note_path(status_path, note), temporary = path + ".new";
-  std::ofstream(temporary) << text;
-  rename(temporary.c_str(), path.c_str());
+  std::ofstream file(temporary);
+  file << text;
+  file.close();
+  if (file.fail()) {  // the disk may be full: the note before stays
+    unlink(temporary.c_str());
+  } else {
+    rename(temporary.c_str(), path.c_str());
+  }
 }
 
 // Returns the first line of a status file, such as "5" or "5 1 n2 120 silent": the exit code, then the failed rank, its

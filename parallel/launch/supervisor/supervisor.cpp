@@ -14,6 +14,7 @@
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
+#include "core/base/memory_folder.h"
 #include "core/base/table.h"
 #include "parallel/launch/host/resources.h"
 #include "parallel/launch/plan.h"
@@ -100,6 +101,14 @@ AttemptEnd run_attempt(const LaunchPlan& plan, const std::vector<std::string>& c
   return {std::move(outcome), watch.changed_plan()};
 }
 
+// Removes the copies of the run's state in the shared memory of this host, which no other attempt needs.
+struct CopiesRemover {
+  const std::string& log;
+  ~CopiesRemover() {
+    if (!log.empty()) remove_memory_folder(memory_folder_of(std::filesystem::path(log).parent_path().string()));
+  }
+};
+
 // Waits before the next attempt. Returns false if a request to stop has arrived.
 bool wait_to_restart(Supervision& supervision, std::chrono::milliseconds delay) {
   using Clock = std::chrono::steady_clock;
@@ -151,7 +160,8 @@ std::string message_of(const Outcome& outcome) {
 
 Outcome run_supervised(LaunchPlan plan, const std::vector<std::string>& command, const SupervisionOptions& options,
                        const Restarts& restarts) {
-  Supervision supervision;         // from now on all requests are received
+  Supervision supervision;  // from now on all requests are received
+  const CopiesRemover remover{supervision.log};
   std::vector<Outcome> failures;   // of attempts whose ranks did not stop for another plan
   std::optional<Restart> restart;  // why the present attempt was started
   LaunchPlan plan_before = plan;   // the plan before the last resize

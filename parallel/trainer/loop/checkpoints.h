@@ -3,12 +3,13 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/exec/interfaces/snapshot_metadata.h"
 #include "parallel/checkpoint/staged_saver.h"
+#include "parallel/trainer/loop/checkpoint_interval.h"
 
 namespace trainctl {
 
@@ -18,9 +19,11 @@ class Checkpoints {
  public:
   struct Parts {
     StagedSaver& saver;
-    MetricsSink* sink = nullptr;  // null on all ranks but rank 0
-    std::vector<int> mesh;        // sizes of the data, pipeline and tensor axes
-    SnapshotMetadata metadata;    // stored in every checkpoint: kernel choices, data fingerprint
+    StagedSaver* memory = nullptr;  // saves to shared memory; null if no copies are kept there
+    MetricsSink* sink = nullptr;    // null on all ranks but rank 0
+    std::vector<int> mesh;          // sizes of the data, pipeline and tensor axes
+    SnapshotMetadata metadata;      // stored in every checkpoint: kernel choices, data fingerprint
+    std::string newest = {};        // path of the newest whole checkpoint so far; empty: none, or not rank 0
     // Reports how long a stop may take. `longest`: the longest time so far between two checks of all ranks for a stop
     // request, in seconds; `saves`: whether a checkpoint is being written. Called on rank 0 when one of them changes.
     // May be null.
@@ -31,16 +34,26 @@ class Checkpoints {
   explicit Checkpoints(Parts parts) : parts_(std::move(parts)) {}
 
   // Completes the snapshot with tensors, mesh and metadata and stages it, unless its step was staged or saved before.
-  // Called on all ranks after the same step; throws the same errors as StagedSaver::stage().
+  // Called on all ranks after the same step.
   void save(Snapshot snapshot);
-  // Reports newly committed checkpoints to the sink. Called after every step.
+  // As save(), to shared memory. Copies are not reported; if one cannot be written, a warning is logged.
+  void keep_in_memory(Snapshot snapshot);
+  // Reports newly committed checkpoints to the sink, and logs a warning for each one that could not be written. Called
+  // after every step. Throws the same errors as StagedSaver::ended().
   void report();
-  // Waits until all staged snapshots are saved, and reports them. Called on all ranks after the same step; throws the
-  // same errors as StagedSaver::wait().
+  // Waits until the saves of all staged snapshots have ended, and reports them. Called on all ranks after the same
+  // step; throws the same errors as StagedSaver::wait().
   void wait();
-  // Whether a save has failed, so that the run has to end: see StagedSaver::has_failed().
-  bool has_failed() const { return parts_.saver.has_failed(); }
+  // Throws CollectiveError{resource} on all ranks if the last staged snapshot could not be written. Called on all ranks
+  // after wait().
+  void require_saved() const;
 
+  // What the last saves have cost this rank.
+  SaveCost cost() const;
+
+  // The step of the best result, if its checkpoint could not be written and no better result was saved since; -1
+  // otherwise. After wait() the result is equal on all ranks.
+  std::int64_t missing_best_step() const { return missing_best_step_; }
   // Returns the step of the newest committed checkpoint; -1 if no checkpoint was committed. After wait() the result is
   // equal on all ranks.
   std::int64_t saved_step() const { return saved_step_; }
@@ -52,10 +65,20 @@ class Checkpoints {
 
  private:
   void tell_stop_time() const;
+  void complete(Snapshot& snapshot) const;
+  void report_memory();
+  void note_saved(const EndedSave& save);
+  void note_left_out(const EndedSave& save);
 
   Parts parts_;
   std::int64_t staged_step_ = -1;
   std::int64_t saved_step_ = -1;
+  std::int64_t missing_best_step_ = -1;
+  bool memory_fails_ = false;          // whether the last copy could not be written to shared memory
+  std::optional<EndedSave> left_out_;  // the newest save, if it has failed
+  std::string newest_path_;            // of the newest checkpoint that this object has saved; only on rank 0
+  double write_seconds_ = 0;           // time until the last checkpoint was whole
+  double saving_since_ = 0;            // the time at which is_saving_ became true, by seconds_now()
   bool is_saving_ = false;             // whether a staged snapshot has not been reported
   double longest_between_checks_ = 0;  // in seconds; 0: less than a few seconds
 };

@@ -15,6 +15,7 @@ namespace trainctl {
 TrainingLoop::TrainingLoop(LoopContext parts, LoopPlan plan)
     : parts_(std::move(parts)),
       plan_(std::move(plan)),
+      interval_(plan_.checkpoint_every, plan_.time_between_failures),
       state_(parts_.results, parts_.training.position()),
       queue_(
           parts_.engine, parts_.training, parts_.program_of, [this](std::int64_t step) { return input_of(step); },
@@ -34,11 +35,7 @@ EndEvent TrainingLoop::run() {
   while (!at_last_step() && !stop_ && why_end_.empty()) {
     const std::int64_t before = state_.step;
     run_steps();
-    if (stop_) {
-      parts_.checkpoints.wait();  // if a failed save has stopped the ranks, this throws its error
-    } else {
-      parts_.checkpoints.report();
-    }
+    parts_.checkpoints.report();
     const bool trained = state_.step > before;
     if (trained) {
       for (TrainingHook* hook : parts_.hooks) hook->on_pause(state_, before);
@@ -55,18 +52,22 @@ EndEvent TrainingLoop::run() {
     if (completed) {
       for (TrainingHook* hook : parts_.hooks) hook->on_train_end(state_);
     }
-    const bool is_due = trained && passed_multiple(before, state_.step, plan_.checkpoint_every);
+    const bool is_due = trained && interval_.is_due(before, state_.step);
     const bool saves = is_due || is_best_ || stop_ || !why_end_.empty() || at_last_step();
+    const bool is_copied = trained && passed_multiple(before, state_.step, plan_.memory_every);
+    if (is_copied) parts_.checkpoints.keep_in_memory(snapshot());
     if (saves) save();
     if (epoch_ends || saves) parts_.reports.restart();
   }
   save();  // even if no step was done, since the resumed checkpoint may be in another run directory
   parts_.checkpoints.wait();
+  parts_.checkpoints.require_saved();
   return end(completed);
 }
 
 void TrainingLoop::begin() {
   start_seconds_ = epoch_start_ = seconds_now();
+  interval_.begin(state_.step, start_seconds_);
   // On a device that runs asynchronously to the host, the phases of a step are measured by marks. Steps of several
   // ranks have marks anyway; for a single rank marks would only cost time.
   const bool has_marks = parts_.engine.steps_at_once() == 1 || parts_.world.size() > 1;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "parallel/trainer/loop/checkpoint_interval.h"
 #include "parallel/trainer/loop/loop_plan.h"
 #include "parallel/trainer/loop/step_queue.h"
 #include "parallel/trainer/loop/training_state.h"
@@ -70,6 +71,7 @@ class TrainingLoop {
   void finish_step();
   bool evaluate();
   void end_epoch();
+  Snapshot snapshot() const;
   void save();
   EndEvent end(bool completed) const;
 
@@ -84,6 +86,7 @@ class TrainingLoop {
 
   LoopContext parts_;
   LoopPlan plan_;
+  CheckpointInterval interval_;
   TrainingState state_;
   StepQueue queue_;
   StepResult result_;     // result of the last finished step, or of several steps that a hook has combined

@@ -32,6 +32,10 @@ struct LoopPlan {
   std::size_t phases = 1;      // number of phases of the run
   double max_seconds = 0;
   std::int64_t checkpoint_every = 0;
+  // With checkpoint.every: auto: the mean time between failures of the whole run, in seconds; checkpoint_every is then
+  // 0. 0 otherwise.
+  double time_between_failures = 0;
+  std::int64_t memory_every = 0;  // interval of copies in shared memory
   Monitor monitor;
   std::function<double(std::int64_t step)> learning_rate;  // the schedule's learning rate
 };

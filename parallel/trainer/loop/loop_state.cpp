@@ -4,6 +4,7 @@
 #include "core/base/clock.h"
 #include "core/base/error.h"
 #include "core/base/format.h"
+#include "core/base/log.h"
 #include "core/exec/interfaces/metrics_sink.h"
 #include "parallel/trainer/hooks/hook.h"
 #include "parallel/trainer/loop/checkpoints.h"
@@ -12,7 +13,8 @@
 
 namespace trainctl {
 
-void TrainingLoop::save() {
+// Returns the state after the present step, without tensors.
+Snapshot TrainingLoop::snapshot() const {
   Snapshot snapshot;
   state_.save(snapshot);
   if (plan_.phases > 1) {
@@ -22,7 +24,14 @@ void TrainingLoop::save() {
   }
   parts_.finite.save(snapshot.metadata);
   for (const TrainingHook* hook : parts_.hooks) hook->save(snapshot.metadata);
-  parts_.checkpoints.save(std::move(snapshot));
+  return snapshot;
+}
+
+void TrainingLoop::save() {
+  parts_.checkpoints.save(snapshot());
+  const std::string interval =
+      interval_.note_save(state_.step, seconds_now(), parts_.checkpoints.cost(), parts_.world, parts_.stream);
+  if (!interval.empty() && parts_.sink != nullptr) log::info(interval);
 }
 
 void TrainingLoop::resume(const Snapshot& snapshot, bool is_stored) {

@@ -59,15 +59,15 @@ StepEngine::StepInput TrainingLoop::input_of(std::int64_t step) const {
   for (const TrainingHook* hook : parts_.hooks) rate = hook->learning_rate(rate);
   return {.learning_rate = rate,
           .step = step - plan_.phase.step,
-          .stop = is_late || parts_.stop_requested() || parts_.checkpoints.has_failed(),
+          .stop = is_late || parts_.stop_requested(),
           .loss_scale = parts_.finite.loss_scale(),
           .left_out = parts_.finite.left_out()};
 }
 
 // Returns the next step count at which no later step may have begun. No step may begin after an agreed stop.
 std::int64_t TrainingLoop::next_pause() const {
-  std::int64_t next =
-      std::min(next_multiple(state_.step, plan_.steps_per_epoch), next_multiple(state_.step, plan_.checkpoint_every));
+  std::int64_t next = std::min({next_multiple(state_.step, plan_.steps_per_epoch), interval_.next(state_.step),
+                                next_multiple(state_.step, plan_.memory_every)});
   if (plan_.total_steps > 0) next = std::min(next, plan_.total_steps);
   if (parts_.finite.is_in_doubt()) next = state_.step + 1;
   for (const TrainingHook* hook : parts_.hooks) next = std::min(next, hook->next_pause(state_.step));

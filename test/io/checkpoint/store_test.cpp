@@ -109,7 +109,7 @@ TEST_CASE("the next writer restores missing and wrong links from the manifests")
   }
   const std::string folder = run / "checkpoints/";
   const auto check_restored = [&] {
-    const CheckpointStore again(run.path, {.keep = 2});
+    const CheckpointStore again(run.path, {.keep = 2}, folder + step(40));
     CHECK(fs::read_symlink(folder + "last") == step(40));
     CHECK(fs::read_symlink(folder + "best") == step(40));
     CHECK(entries_in(folder) == std::set<std::string>{step(30), step(40), "last", "best"});
@@ -250,6 +250,63 @@ TEST_CASE("resume auto loads the newest whole checkpoint") {
   ErrorKind kind{};
   CHECK(contains(failure_of([&] { load_newest_checkpoint(run.path); }, &kind), "none of its 3 checkpoints is whole"));
   CHECK(kind == ErrorKind::data);
+}
+
+TEST_CASE("a run that goes on from an older checkpoint keeps it until a newer one is whole") {
+  const TemporaryFolder run;
+  {
+    CheckpointStore store(run.path, {.keep = 3});
+    for (const int number : {10, 20, 30}) save(store, with_best(RandomSnapshot(1, number).snapshot, number));
+  }
+  const std::string folder = run / "checkpoints/";
+  flip_bit(folder + step(30) + "/weights.safetensors", 300, 0);
+  CHECK(load_newest_checkpoint(run.path)->path == folder + step(20));
+  CheckpointStore store(run.path, {.keep = 1}, folder + step(20));
+  CHECK(entries_in(folder) == std::set<std::string>{step(20), step(30), "last", "best"});
+  CHECK(fs::read_symlink(folder + "last") == step(20));
+  CHECK(fs::read_symlink(folder + "best") == step(20));
+  save(store, with_best(RandomSnapshot(2, 25).snapshot, 20));
+  CHECK(entries_in(folder) == std::set<std::string>{step(20), step(25), "last", "best"});
+  CHECK(load_newest_checkpoint(run.path)->snapshot.step == 25);
+}
+
+TEST_CASE("no old checkpoint is removed before a run has verified a newer one") {
+  const TemporaryFolder run;
+  {
+    CheckpointStore store(run.path, {.keep = 3});
+    for (const int number : {10, 20, 30}) save(store, RandomSnapshot(1, number).snapshot);
+  }
+  const CheckpointStore again(run.path, {.keep = 1});
+  CHECK(entries_in(run / "checkpoints") == std::set<std::string>{step(10), step(20), step(30), "last"});
+}
+
+TEST_CASE("the link to the best checkpoint stays at the one before if the best one was not written") {
+  const TemporaryFolder run;
+  CheckpointStore store(run.path, {.keep = 1});
+  save(store, with_best(RandomSnapshot(1, 10).snapshot, 10));
+  save(store, with_best(RandomSnapshot(1, 30).snapshot, 20));  // the checkpoint of step 20 was left out
+  CHECK(entries_in(run / "checkpoints") == std::set<std::string>{step(10), step(30), "last", "best"});
+  CHECK(fs::read_symlink(run / "checkpoints/best") == step(10));
+  save(store, with_best(RandomSnapshot(1, 40).snapshot, 40));
+  CHECK(entries_in(run / "checkpoints") == std::set<std::string>{step(40), "last", "best"});
+}
+
+TEST_CASE("a file that differs on the disk from what was written is found") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "file";
+  const std::string text(100'000, 'x');
+  OutputFile file(path, "shown", 0);
+  file.write(text.data(), std::ssize(text));
+  const FileSeal seal = file.finish();
+  CHECK_NOTHROW(verify_file(path, "shown", seal));
+  ErrorKind kind{};
+  flip_bit(path, 70'000, 2);
+  CHECK(contains(failure_of([&] { verify_file(path, "shown", seal); }, &kind), "shown: file differs on the disk"));
+  CHECK(kind == ErrorKind::resource);
+  write_text(path, text.substr(1));
+  CHECK_THROWS_AS(verify_file(path, "shown", seal), Error);
+  fs::remove(path);
+  CHECK_THROWS_AS(verify_file(path, "shown", seal), Error);
 }
 
 TEST_CASE("a manifest keeps metrics that are not finite and stays valid JSON") {

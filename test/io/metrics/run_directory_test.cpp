@@ -324,7 +324,7 @@ TEST_CASE("a later start of a run takes over its directory, and the earlier one 
   RunDirectory first(of_start("n1-77-5", 1));
   first.claim(config("6"));
   const auto require_first = [&first] { first.require_current(); };
-  CheckpointStore store(path, {}, require_first);
+  CheckpointStore store(path, {.require_current = require_first});
   test::save(store, RandomSnapshot(1, 10).snapshot);
   MetricsJsonl metrics(first.metrics_path(), Duration::steps(1), require_first);
 
@@ -348,7 +348,8 @@ TEST_CASE("a later start of a run takes over its directory, and the earlier one 
   CHECK(fs::file_size(first.metrics_path()) == 0);
   CHECK_NOTHROW(second.require_current());
   CHECK(failure_of([&] { RunDirectory(of_start("n1-77-5", 1)); }).find("another trainctl") != std::string::npos);
-  test::save(CheckpointStore(path, {}, [&second] { second.require_current(); }), RandomSnapshot(2, 20).snapshot);
+  test::save(CheckpointStore(path, {.require_current = [&second] { second.require_current(); }}),
+             RandomSnapshot(2, 20).snapshot);
   CHECK(list_checkpoints(path).size() == 2);
 }
 

@@ -1,0 +1,76 @@
+// Creates and removes folders in shared memory.
+#include "core/base/memory_folder.h"
+
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+
+#include "core/base/error.h"
+#include "core/base/format.h"
+#include "core/base/hash.h"
+
+namespace trainctl {
+namespace fs = std::filesystem;
+namespace {
+
+[[noreturn]] void refuse(const std::string& path, const std::string& why, const std::string& remedy) {
+  throw Error(ErrorKind::resource, SourceLocation{path}, "no copies of the run's state can be kept in memory: " + why,
+              remedy);
+}
+
+// Creates a folder that only this user can read, unless it exists.
+void create_private(const std::string& path) {
+  constexpr const char* remedy = "remove that folder, or checkpoint.memory_every";
+  if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) refuse(path, std::generic_category().message(errno), remedy);
+  struct stat status {};
+  if (lstat(path.c_str(), &status) != 0) refuse(path, std::generic_category().message(errno), remedy);
+  if (!S_ISDIR(status.st_mode) || status.st_uid != geteuid()) {
+    refuse(path, "it belongs to another user or is no folder", remedy);
+  }
+}
+
+// The bytes of the files in a folder.
+std::int64_t bytes_in(const std::string& folder) {
+  std::int64_t bytes = 0;
+  std::error_code none;
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder, none)) {
+    if (entry.is_regular_file(none)) bytes += static_cast<std::int64_t>(entry.file_size(none));
+  }
+  return bytes;
+}
+
+}  // namespace
+
+std::string memory_folder_of(const std::string& run_directory, const std::string& shared_memory) {
+  const fs::path directory = fs::absolute(run_directory).lexically_normal();
+  const fs::path path = directory.has_filename() ? directory : directory.parent_path();
+  const std::string text = path.string();
+  return format("{}/trainctl-{}/{}-{:016x}", shared_memory, geteuid(), path.filename().string(),
+                xxh3(text.data(), text.size()));
+}
+
+void create_memory_folder(const std::string& folder, std::int64_t bytes) {
+  create_private(fs::path(folder).parent_path());
+  create_private(folder);
+  struct statvfs status {};
+  if (statvfs(folder.c_str(), &status) != 0) return;
+  const auto left = static_cast<std::int64_t>(status.f_bavail) * static_cast<std::int64_t>(status.f_frsize);
+  if (left + bytes_in(folder) >= bytes) return;
+  const std::string shared_memory = fs::path(folder).parent_path().parent_path();
+  rmdir(folder.c_str());  // fails if it has a copy from which the run may go on
+  rmdir(fs::path(folder).parent_path().c_str());
+  refuse(shared_memory, format("it has {} left, but two copies need {}", byte_text(left), byte_text(bytes)),
+         "make it larger (mount -o remount,size=...; in a container: --shm-size), or remove checkpoint.memory_every");
+}
+
+void remove_memory_folder(const std::string& folder) {
+  std::error_code none;
+  fs::remove_all(folder, none);
+  fs::remove(fs::path(folder).parent_path(), none);  // fails if another run has a folder there
+}
+
+}  // namespace trainctl

@@ -1,0 +1,22 @@
+// The folder in this host's shared memory for the copies of a run's state.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace trainctl {
+
+// Returns the folder for the run in a directory, such as "/dev/shm/trainctl-1000/mnist-0123456789abcdef": the user's
+// folder, then the name and a hash of the absolute path of the directory. Creates nothing. `shared_memory` is another
+// folder in tests.
+std::string memory_folder_of(const std::string& run_directory, const std::string& shared_memory = "/dev/shm");
+
+// Creates the folder and the user's folder, which other users cannot read. Throws Error{resource} if this is not
+// possible, if the user's folder is of another user, or if the file system has less than `bytes` bytes left beside the
+// files that the folder has already.
+void create_memory_folder(const std::string& folder, std::int64_t bytes);
+
+// Removes the folder, and the user's folder if it is then empty. Errors are ignored.
+void remove_memory_folder(const std::string& folder);
+
+}  // namespace trainctl
