@@ -142,9 +142,35 @@ int measure(const RunSpec& spec, const PlanOptions& options, const Situation& si
 // Alternatives without a pipeline that do not fit are tried with up to 16 times as many micro-batches.
 constexpr int max_micro_batch_factor = 16;
 
+// The seconds between two checkpoints of a fixed interval; 0: unknown.
+double seconds_between(const Duration& every, const Plan& plan, const TrainOptions& train) {
+  if (every.unit == Duration::Unit::seconds) return every.amount;
+  if (every.unit == Duration::Unit::steps) return every.amount * plan.prediction.step.seconds;
+  const double epochs = train.epochs && plan.data_at_hand ? static_cast<double>(*train.epochs) : 0;
+  return epochs > 0 ? every.amount * plan.length.seconds / epochs : 0;
+}
+
+// Adds to a plan how often it saves and what a failure costs. `cores`: of all hosts.
+void predict_failures(Plan& plan, const PlanRequest& request, int cores) {
+  const RunSpec& spec = request.spec;
+  const int hosts = static_cast<int>(divide_up(request.ranks, request.ranks_per_node));
+  const double failures = spec.cluster.time_between_failures(hosts);
+  if (spec.checkpoint.every.is_auto()) {
+    const ExpectedSaves saves =
+        expected_saves(plan.prediction, failures, plan.target.storage, spec.checkpoint.background_savers());
+    if (saves.steps > 0) plan.saves = saves;
+  }
+  if (request.ranks == 1) return;
+  double interval = plan.saves ? plan.saves->seconds : 0;
+  if (const auto& every = spec.checkpoint.every.given) interval = seconds_between(*every, plan, spec.train);
+  plan.recovery = predict_recovery(
+      plan.prediction, plan.target,
+      {.ranks = request.ranks, .hosts = hosts, .cores = cores, .failures = failures, .interval = interval});
+}
+
 // Predicts the run and its alternatives, and prints them. With `strategy: auto` the run is the alternative that would
-// be chosen. `choices`: the kernel choices that the target compiles with; null: none are known.
-int show_plan(Plan plan, PlanRequest& request, const PlanOptions& options, const KernelChoices* choices) {
+// be chosen. `choices`: the kernel choices that the target compiles with; null: none are known. `cores`: of all hosts.
+int show_plan(Plan plan, PlanRequest& request, const PlanOptions& options, const KernelChoices* choices, int cores) {
   RunSpec& spec = request.spec;
   plan.name = spec.name;
   plan.compute = spec.train.compute();
@@ -160,12 +186,7 @@ int show_plan(Plan plan, PlanRequest& request, const PlanOptions& options, const
   plan.target.exact = choices != nullptr && choices->assumed() == 0;
   if (!options.timeline.empty()) write_file(options.timeline, timeline_of(plan.prediction));
   plan.length = training_length(plan.prediction, spec.train, request.data.training_samples);
-  if (spec.checkpoint.every.is_auto()) {
-    const double failures = spec.cluster.time_between_failures(divide_up(request.ranks, request.ranks_per_node));
-    const ExpectedSaves saves =
-        expected_saves(plan.prediction, failures, plan.target.storage, spec.checkpoint.background_savers());
-    if (saves.steps > 0) plan.saves = saves;
-  }
+  predict_failures(plan, request, cores);
   const bool fits = plan.prediction.fits(plan.target);
   if (!plan.automatic || !fits)
     plan.alternatives = predict_alternatives(request, plan.target, fits ? 1 : max_micro_batch_factor);
@@ -194,7 +215,7 @@ int plan_for_machine(const PlanOptions& options, const RunSpec& spec) {
                       PlannedRanks::stages,
                       memory_of_rank(spec.cluster, machine.device.memory.bytes).bytes};
   plan.target = described_target(request, machine, options.machine);
-  return show_plan(std::move(plan), request, options, nullptr);
+  return show_plan(std::move(plan), request, options, nullptr, ranks);  // a core for each rank is assumed
 }
 
 // Plans for this machine, which is measured first if that was not done before.
@@ -215,7 +236,7 @@ int plan_for_this_machine(const PlanOptions& options, const RunSpec& spec, const
   const int at_once = measured_at_once(launch.ranks, *backend);
   const MeasuredTarget measured = measured_target(request, at_once, *backend, launch.threads);
   plan.target = measured.target;
-  return show_plan(std::move(plan), request, options, measured.choices.get());
+  return show_plan(std::move(plan), request, options, measured.choices.get(), launch.cores_here);
 }
 
 int run_plan(PlanOptions& options) {

@@ -87,6 +87,19 @@ std::string step_text(const Plan& plan) {
   return text;
 }
 
+std::string recovery_text(const Plan& plan) {
+  if (!plan.recovery) return "";
+  const Recovery& recovery = *plan.recovery;
+  std::string text = format("after the death of a rank, the ranks start again in {}", seconds_text(recovery.start));
+  if (recovery.reading > 0) text += format(" and have the checkpoint after {}", seconds_text(recovery.reading));
+  text += format("; a rank that does not answer is noticed after {}\n", seconds_text(recovery.detection));
+  if (recovery.again > 0) {
+    text += format("{} of training are done again; failures, one in {}, take {} of the time\n",
+                   long_time_text(recovery.again), long_time_text(recovery.failures), percent(recovery.share(), 1));
+  }
+  return text;
+}
+
 std::string summary_text(const Plan& plan) {
   const Prediction& prediction = plan.prediction;
   std::string text = format("{} samples/s; a rank sends {} in a step\n",
@@ -108,7 +121,7 @@ std::string summary_text(const Plan& plan) {
                    long_time_text(plan.saves->seconds), counted(plan.saves->steps, "step"),
                    seconds_text(plan.saves->stall));
   }
-  return text + "\n";
+  return text + "\n" + recovery_text(plan);
 }
 
 std::string alternatives_text(const Plan& plan) {
@@ -151,6 +164,13 @@ Json phases_json(const StepSeconds& phases) {
 }
 
 Json mesh_json(const Mesh& mesh) { return {{"data", mesh.data}, {"pipeline", mesh.pipeline}, {"tensor", mesh.tensor}}; }
+
+Json recovery_json(const std::optional<Recovery>& recovery) {
+  if (!recovery) return {};
+  return {{"detection_seconds", recovery->detection},       {"start_seconds", recovery->start},
+          {"reading_seconds", recovery->reading},           {"again_seconds", recovery->again},
+          {"seconds_between_failures", recovery->failures}, {"share", recovery->share()}};
+}
 
 }  // namespace
 
@@ -224,6 +244,7 @@ std::string to_json(const Plan& plan) {
       {"checkpoint_seconds",
        plan.target.storage > 0 ? Json(static_cast<double>(prediction.checkpoint_bytes) / plan.target.storage) : Json()},
       {"checkpoint_interval_seconds", plan.saves ? Json(plan.saves->seconds) : Json()},
+      {"recovery", recovery_json(plan.recovery)},
       {"simulated_events", prediction.step.events},
       {"alternatives", alternatives},
       {"advice", plan.advice},

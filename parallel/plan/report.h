@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "parallel/plan/prediction.h"
+#include "parallel/plan/recovery.h"
 #include "parallel/plan/save_interval.h"
 
 namespace trainctl {
@@ -36,6 +37,7 @@ struct Plan {
   bool data_at_hand = true;                // whether the number of samples is known
   TrainingLength length;
   std::optional<ExpectedSaves> saves;     // with checkpoint.every: auto; empty if the interval is fixed or unknown
+  std::optional<Recovery> recovery;       // with several ranks, or if the run starts again after failures
   std::vector<Alternative> alternatives;  // the fitting ones first, the fastest first
   std::string advice;                     // why the YAML below would be better; empty: no better strategy is known
   std::string yaml;                       // the recommended change of the config

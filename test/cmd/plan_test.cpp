@@ -323,5 +323,30 @@ TEST_CASE("all machines that come with trainctl can be planned for") {
   }
 }
 
+TEST_CASE("a plan predicts how long a run takes to go on after a failure") {
+  const Folder folder;
+  const std::string config =
+      folder.write("config.yaml", images + "model: {preset: resnet50}\ntrain: {batch_size: 16384}\n");
+  for (const int ranks : {1, 8, 1024, 16384}) {
+    CAPTURE(ranks);
+    const Json planned = plan(folder, config,
+                              {"--machine", "h100-node", "--ranks", std::to_string(ranks), "--set", "train.epochs=2",
+                               "--set", "checkpoint.every=100 steps"});
+    const Json& recovery = planned.at("recovery");
+    CHECK(recovery.is_null() == (ranks == 1));
+    if (ranks == 1) continue;
+    const double step = planned.at("step_seconds"), start = recovery.at("start_seconds");
+    const double reading = recovery.at("reading_seconds"), again = recovery.at("again_seconds");
+    const double failures = recovery.at("seconds_between_failures");
+    const int hosts = ranks / 8, levels = hosts == 1 ? 0 : hosts <= 64 ? 1 : 2;
+    CHECK(start == Approx(levels + 0.05 + 0.0007 * ranks));
+    CHECK(recovery.at("detection_seconds") == Approx(std::max(10.0, 20 * step)));
+    CHECK(reading > planned.at("checkpoint_seconds").get<double>());
+    CHECK(again == Approx(50 * step));
+    CHECK(failures == Approx(100 * 86400.0 / hosts));
+    CHECK(recovery.at("share") == Approx((start + reading + again) / failures));
+  }
+}
+
 }  // namespace
 }  // namespace trainctl::test::plan_test
