@@ -21,6 +21,7 @@
 
 #include "core/backend/immediate_stream.h"
 #include "core/base/error.h"
+#include "core/base/flight_record.h"
 #include "core/exec/interfaces/step_engine.h"
 #include "parallel/checkpoint/snapshot_saver.h"
 
@@ -91,6 +92,7 @@ class StagedSaver {
   std::unique_ptr<Communicator> own_ranks_;   // null if there is no thread
   ImmediateStream own_stream_;
   std::unique_ptr<SnapshotSaver> saver_;
+  FlightLine line_;  // of the thread, in the rank's flight record
   std::array<Copy, copies> copies_;
   std::int64_t staged_ = 0;
   double stage_seconds_ = 0;

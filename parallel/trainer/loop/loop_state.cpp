@@ -3,6 +3,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/error.h"
+#include "core/base/flight_record.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
 #include "core/exec/interfaces/metrics_sink.h"
@@ -28,6 +29,7 @@ Snapshot TrainingLoop::snapshot() const {
 }
 
 void TrainingLoop::save() {
+  enter(Activity::saving, "copying the weights for a checkpoint");
   parts_.checkpoints.save(snapshot());
   const std::string interval =
       interval_.note_save(state_.step, seconds_now(), parts_.checkpoints.cost(), parts_.world, parts_.stream);
