@@ -1,0 +1,121 @@
+// The flight record of a rank: what each of its threads does now, and its last events, in a file that outlives the
+// process.
+//
+// The file is mapped into memory, so that writing an event needs no system call, and the kernel keeps what a killed
+// process has written. flight_state.h reads it, also while it is written.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+namespace trainctl {
+
+// What a thread does. The values are part of the file's format.
+enum class Activity : std::uint32_t {
+  starting,
+  reading_data,      // a worker reads and prepares samples
+  waiting_for_data,  // the training thread waits for a batch
+  computing,
+  communicating,  // inside a collective or a message
+  updating,       // computing the update of the weights
+  saving,
+  evaluating,
+  waiting_for_ranks,  // waiting for other ranks outside of a step, for example at the start
+  ended,
+};
+
+// What a line's thread is there for. The values are part of the file's format.
+enum class FlightThread : std::uint32_t { training, data, communication, saving };
+
+// The world ranks of a communicator: first, first + stride, first + 2 * stride, ... A count of 0 means unknown.
+struct FlightGroup {
+  std::int32_t first = 0;
+  std::int32_t stride = 1;
+  std::int32_t count = 0;
+
+  bool operator==(const FlightGroup&) const = default;
+};
+
+// Whether an event is a message to or from one other rank. The values are part of the file's format.
+enum class FlightMessage : std::uint32_t { none, send, receive };
+
+// One entry of a line. Texts longer than flight_text_bytes are cut.
+struct FlightEntry {
+  Activity activity = Activity::starting;
+  std::int64_t step = -1;   // number of the training step, from 0; -1: none
+  std::int32_t number = 0;  // position in the step: of an op, or of a call of a communicator
+  std::string_view text;    // what exactly is done, for example "all_reduce of bucket 3 (conv5 ... fc1)"
+  FlightMessage message = FlightMessage::none;
+  std::int32_t peer = -1;  // the world rank of a message's other end
+};
+inline constexpr std::size_t flight_text_bytes = 96;
+
+class FlightFile;
+
+// The events of one thread, or of calls that follow one another on different threads. A line that was made by default
+// drops what is written to it.
+class FlightLine {
+ public:
+  FlightLine() = default;
+  ~FlightLine();
+  FlightLine(FlightLine&& other) noexcept;
+  FlightLine& operator=(FlightLine&& other) noexcept;
+
+  // Ends the event under way and begins the next one.
+  void enter(const FlightEntry& entry);
+  // Ends the event under way. Nothing is under way until the next enter().
+  void leave();
+
+ private:
+  friend class FlightRecord;
+  FlightLine(std::shared_ptr<FlightFile> file, int index);
+
+  std::shared_ptr<FlightFile> file_;
+  int index_ = -1;
+  std::byte* ring_ = nullptr;  // the line's part of the mapped file; null: nothing is written
+  std::uint64_t capacity_ = 0;
+};
+
+// The record of one rank, with one line for each thread. All functions may be called from several threads.
+class FlightRecord {
+ public:
+  // Creates the file flight_file_name(rank) in an existing folder, with access for this user only, and replaces a file
+  // of the same name. Throws Error{resource} if the file cannot be created or has no room on the disk.
+  FlightRecord(const std::string& folder, int rank, int ranks, std::string_view host);
+
+  // Returns a new line. If the file has no room for it, returns a line that drops what is written to it. The record may
+  // end before its lines. `name` tells the lines of one kind apart, for example "worker 2"; it is cut to 31 bytes.
+  FlightLine line(FlightThread thread, std::string_view name, const FlightGroup& group = {});
+
+  // The training step that the rank works on; -1 before the first one.
+  void set_step(std::int64_t step) { step_.store(step, std::memory_order_relaxed); }
+  std::int64_t step() const { return step_.load(std::memory_order_relaxed); }
+
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+  std::shared_ptr<FlightFile> file_;
+  std::atomic<std::int64_t> step_{-1};
+};
+
+// An event that ends with the scope.
+class FlightScope {
+ public:
+  FlightScope(FlightLine& line, const FlightEntry& entry) : line_(line) { line_.enter(entry); }
+  ~FlightScope() { line_.leave(); }
+  FlightScope(const FlightScope&) = delete;
+  FlightScope& operator=(const FlightScope&) = delete;
+
+ private:
+  FlightLine& line_;
+};
+
+// "rank-00003" for rank 3.
+std::string flight_file_name(int rank);
+
+}  // namespace trainctl
