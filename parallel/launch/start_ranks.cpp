@@ -26,6 +26,7 @@
 #include "parallel/launch/remote/shell.h"
 #include "parallel/launch/supervisor/resize.h"
 #include "parallel/launch/supervisor/supervisor.h"
+#include "parallel/launch/watch/host_agent.h"
 
 namespace trainctl {
 namespace {
@@ -238,7 +239,9 @@ std::optional<int> supervise_ranks(const ClusterOptions& cluster, const LaunchFl
     restarts.next_plan = [&](const LaunchPlan& before, const Outcome& outcome) { return later.next(before, outcome); };
     restarts.changed_plan = [&](const std::string& run_directory) { return later.requested(run_directory); };
   }
-  Outcome ranks = run_ranks(*plan, options, restarts);
+  SupervisionOptions supervision = options;
+  if (options.stops_in_order) supervision.watch = {cluster.hang_timeout, {own_path(), host_agent_command}};
+  Outcome ranks = run_ranks(*plan, supervision, restarts);
   if (const int code = ranks.end.exit_code; code != 0 && ranks.end.message.empty() && ranks.output.empty() && json) {
     const bool stopped = code == exit_code(ErrorKind::interrupted);
     ranks.end.message = stopped ? "stopped at once" : format("the ranks ended with exit code {}", code);
