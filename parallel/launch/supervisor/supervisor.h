@@ -23,7 +23,7 @@ struct SupervisionOptions {
   bool stops_in_order = true;
   // Whether the ranks' standard output is collected for the caller instead of being forwarded.
   bool holds_output = false;
-  WatchOptions watch = {};  // whether agents watch the ranks, and when ranks hang
+  HostWatchOptions watch = {};  // whether agents watch the ranks, and when ranks hang
 };
 
 // Whether and how the ranks are started again after an attempt.

@@ -73,7 +73,7 @@ bool is_record(const fs::path& path) { return path.filename().string().starts_wi
 
 class HostWatch::State {
  public:
-  State(const LaunchPlan& plan, const WatchOptions& options, std::string folder)
+  State(const LaunchPlan& plan, const HostWatchOptions& options, std::string folder)
       : folder_(std::move(folder)), ranks_(plan.ranks), rule_(options.hang_timeout, plan.ranks) {
     for (const ReachableHost& host : reachable_hosts(plan, Variables::of_process())) {
       const std::string mark = random_mark();
@@ -268,12 +268,12 @@ class HostWatch::State {
   std::map<std::string, std::string> files_;  // records of other hosts by name
 };
 
-HostWatch::HostWatch(const LaunchPlan& plan, const WatchOptions& options, std::string folder) {
+HostWatch::HostWatch(const LaunchPlan& plan, const HostWatchOptions& options, std::string folder) {
   if (!folder.empty()) state_ = std::make_unique<State>(plan, options, std::move(folder));
 }
 HostWatch::~HostWatch() = default;
 
-bool HostWatch::can_watch(const LaunchPlan& plan, const WatchOptions& options) {
+bool HostWatch::can_watch(const LaunchPlan& plan, const HostWatchOptions& options) {
   const auto* choice = std::get_if<HangChoice>(&options.hang_timeout);
   return (choice == nullptr || *choice != HangChoice::none) && !reachable_hosts(plan, Variables::of_process()).empty();
 }

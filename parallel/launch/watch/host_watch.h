@@ -16,7 +16,7 @@ namespace trainctl {
 
 struct LaunchPlan;
 
-struct WatchOptions {
+struct HostWatchOptions {
   HangTimeout hang_timeout = HangChoice::none;  // none: no agent is started
   // The command, with its first arguments, of an agent on this host; other hosts have the same program.
   std::vector<std::string> agent;
@@ -25,11 +25,11 @@ struct WatchOptions {
 class HostWatch {
  public:
   // Returns whether the ranks of a plan can be watched: the options say so, and all hosts can be reached.
-  static bool can_watch(const LaunchPlan& plan, const WatchOptions& options);
+  static bool can_watch(const LaunchPlan& plan, const HostWatchOptions& options);
 
   // `folder`: the folder of the flight records; empty: the ranks are not watched, and all functions do nothing. Starts
   // no process yet.
-  HostWatch(const LaunchPlan& plan, const WatchOptions& options, std::string folder);
+  HostWatch(const LaunchPlan& plan, const HostWatchOptions& options, std::string folder);
   ~HostWatch();  // ends the agents
   HostWatch(const HostWatch&) = delete;
   HostWatch& operator=(const HostWatch&) = delete;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "core/base/flight_state.h"
 #include "core/base/format.h"
@@ -78,7 +79,7 @@ Json to_json(const RankView& view) {
           {"activity", static_cast<int>(view.activity)},
           {"text", view.text},
           {"step", view.step},
-          {"ms", static_cast<std::int64_t>(std::min(view.seconds * milliseconds, 1e15))},
+          {"ms", std::llround(std::min(view.seconds * milliseconds, 1e15))},
           {"progress", static_cast<std::int64_t>(view.progress & INT64_MAX)}};
 }
 

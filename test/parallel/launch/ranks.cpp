@@ -1,4 +1,5 @@
 // The ranks of the supervisor's tests: hidden test cases, which mpirun runs in this same program.
+#include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -8,9 +9,13 @@
 #include <string>
 #include <thread>
 
+#include "core/backend/immediate_stream.h"
 #include "core/base/error.h"
+#include "core/base/flight_record.h"
 #include "parallel/comm/communicators.h"
+#include "parallel/comm/text.h"
 #include "parallel/launch/host/process.h"
+#include "parallel/launch/hosts.h"
 #include "parallel/launch/ranks/run_rank.h"
 #include "parallel/launch/ranks/status.h"
 #include "parallel/launch/ranks/stop.h"
@@ -147,6 +152,44 @@ TEST_CASE("rank that sees its peer go", "[.rank]") {
       std::chrono::milliseconds(200));  // until the status is there, and the supervisor knows both
   if (rank.mpi.rank() == 1) raise(SIGKILL);
   for (;;) rank.run_on();
+}
+
+// Takes steps with a collective each and records them. If there is a FIFO in the test's folder, rank 1 reads it instead
+// of its data.
+TEST_CASE("rank that trains and records", "[.rank]") {
+  Rank rank;
+  const std::string folder = rank.variables.text("LAUNCH_TEST_FOLDER");
+  if (rank.mpi.rank() == 0) write_log_path(rank.situation.status_file, folder + "/run/log.txt");
+  FlightRecord record(rank.variables.text(flight_variable), rank.mpi.rank(), rank.mpi.size(), this_host());
+  FlightLine training = record.line(FlightThread::training, "main");
+  FlightLine messages = record.line(FlightThread::communication, "communicator 0");
+  FlightLine data = record.line(FlightThread::data, "worker 0");
+  const auto world = mpi_communicator(rank.mpi);
+  ImmediateStream stream;
+  rank.announce();
+  bool stops = false;
+  for (std::int64_t step = 0; !stops; ++step) {
+    training.enter({.activity = Activity::waiting_for_data, .step = step});
+    if (const int fifo = open((folder + "/fifo").c_str(), O_RDWR); fifo >= 0 && rank.mpi.rank() == 1) {
+      const FlightScope reading(data, {.activity = Activity::reading_data, .step = step, .text = "img_0412.jpg"});
+      char byte = 0;
+      if (read(fifo, &byte, 1) < 0) _exit(9);
+    } else {
+      close(fifo);
+    }
+    training.enter({.activity = Activity::computing, .step = step, .text = "conv1"});
+    rank.run_on();
+    training.enter({.activity = Activity::communicating, .step = step, .text = "the last collectives of the step"});
+    const FlightScope message(messages, {.activity = Activity::communicating, .step = step, .text = "bucket 3"});
+    stops = any_rank(rank.stop.pending(), *world, stream);
+  }
+  rank.leave({75, "stopped at step 12"});
+}
+
+// No rank of MPI: a process with a flight record.
+TEST_CASE("process that records", "[.rank]") {
+  const FlightRecord record(Variables::of_process().text(flight_variable), 0, 1, this_host());
+  for (;;) pause();
 }
 
 TEST_CASE("rank that leaves mpirun stuck", "[.rank]") {
