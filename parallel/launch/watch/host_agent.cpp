@@ -245,9 +245,11 @@ class HostAgent {
     send({.kind = WatchNews::Kind::files});
   }
 
-  void kill_ranks() const {
-    for (const LocalRank& rank : local_ranks(options_.folder, host_)) {
-      if (belongs_to(rank.view.process, options_.folder)) kill(rank.view.process, SIGKILL);
+  // Also kills ranks whose records were removed.
+  void kill_ranks() {
+    for (const LocalRank& rank : local_ranks(options_.folder, host_)) sent_[rank.view.rank] = rank.view;
+    for (const auto& [number, view] : sent_) {
+      if (belongs_to(view.process, options_.folder)) kill(view.process, SIGKILL);
     }
   }
 

@@ -52,6 +52,7 @@ LaunchPlan plan_for(int ranks, double timeout) {
 
 int supervise(const LaunchPlan& plan, const std::vector<std::string>& command, const Restarts& restarts,
               const SupervisionOptions& options) {
+  signal(SIGPIPE, SIG_IGN);  // as in main
   const Failure end = run_supervised(plan, command, options, restarts).end;
   if (!end.message.empty()) log::error(end.message);
   return end.exit_code;
