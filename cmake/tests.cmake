@@ -127,6 +127,12 @@ target_link_libraries(fault_injection PRIVATE ${CMAKE_DL_LIBS})
 target_compile_options(fault_injection PRIVATE -fno-sanitize=all)
 target_compile_definitions(test-faults PRIVATE TRAINCTL_FAULT_INJECTION_LIBRARY="$<TARGET_FILE:fault_injection>")
 add_dependencies(test-faults fault_injection)
+# Builds a library that makes reads of one file block in a program that preloads it.
+add_library(blocked_read MODULE ${PROJECT_SOURCE_DIR}/test/runs/blocked_read.c)
+target_link_libraries(blocked_read PRIVATE ${CMAKE_DL_LIBS})
+target_compile_options(blocked_read PRIVATE -fno-sanitize=all)
+target_compile_definitions(test-runs PRIVATE TRAINCTL_BLOCKED_READ_LIBRARY="$<TARGET_FILE:blocked_read>")
+add_dependencies(test-runs blocked_read)
 # On processors without AVX-512, other kernels compute bfloat16: this test selects them.
 add_test(NAME "core/ops: without AVX-512" COMMAND test-core-ops)
 set_tests_properties("core/ops: without AVX-512" PROPERTIES ENVIRONMENT ONEDNN_MAX_CPU_ISA=AVX2 TIMEOUT ${limit} LABELS unit)

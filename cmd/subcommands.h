@@ -35,6 +35,7 @@ Subcommand import_subcommand();
 Subcommand export_subcommand();
 Subcommand launch_subcommand();
 Subcommand remote_shell_subcommand();
+Subcommand host_agent_subcommand();
 Subcommand doctor_subcommand();
 Subcommand tokenizer_subcommand();
 Subcommand schema_subcommand();

@@ -42,6 +42,12 @@ Keys<ClusterOptions> ClusterOptions::keys() {
       .key("timeout", &ClusterOptions::timeout,
            "How long a rank waits for the others, or for its GPU, before the run ends with an error; 0 s: for ever.",
            at_least(0))
+      .key(
+          "hang_timeout", &ClusterOptions::hang_timeout,
+          "How long the ranks may make no progress in training until the supervisor reports which rank the others wait "
+          "for, and ends the attempt. auto: the largest of 10 s, 20 times the median time between steps, and 3 times "
+          "the longest time without progress so far; none: the ranks are not watched.",
+          at_least(1))
       .key("memory", &ClusterOptions::memory,
            "The most memory that one rank may use of its device's free memory, or of its share of the host's; auto: "
            "all.",

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <variant>
 
 #include "core/spec/values.h"
 #include "parallel/comm/transport.h"
@@ -18,6 +19,16 @@ struct EnumNames<DeviceChoice> {
   static constexpr EnumName<DeviceChoice> names[] = {
       {DeviceChoice::automatic, "auto"}, {DeviceChoice::cpu, "cpu"}, {DeviceChoice::cuda, "cuda"}};
 };
+
+// The words of cluster.hang_timeout: a limit from measured steps (watch/hang_rule.h), or no watch over the ranks.
+enum class HangChoice { automatic, none };
+
+template <>
+struct EnumNames<HangChoice> {
+  static constexpr EnumName<HangChoice> names[] = {{HangChoice::automatic, "auto"}, {HangChoice::none, "none"}};
+};
+
+using HangTimeout = std::variant<HangChoice, Seconds>;
 
 inline constexpr int most_restarts = 1'000'000;
 
@@ -35,6 +46,7 @@ struct ClusterOptions {
   Transport communication = Transport::automatic;
   Auto<Size> memory;  // limit for one rank
   Seconds timeout{600};
+  HangTimeout hang_timeout = HangChoice::automatic;
   std::map<std::string, int> hosts;  // number of slots of each host
   Path hostfile;
   RestartOptions restarts;

@@ -143,6 +143,7 @@ LaunchPlan plan_launch(const LaunchRequest& request) {
   LaunchPlan plan;
   plan.mpi = request.mpi;
   plan.hosts = request.hosts;
+  if (request.hosts.empty() && request.slurm) plan.nodes = request.slurm->names;
   plan.tf_config = request.tf_config;
   plan.start_timeout = request.start_timeout;
   plan.ranks = plan.wanted_ranks = count_ranks(request);

@@ -65,6 +65,7 @@ struct LaunchPlan {
   std::optional<TfConfig> tf_config;     // set if launch agents wait for a connection from this process
   std::vector<Host> hosts;               // hosts given by the user; empty: this host, or the nodes of the SLURM job
   std::vector<std::string> other_hosts;  // all hosts of the run except this one
+  std::vector<std::string> nodes;        // without `hosts`: the names of the SLURM job's nodes, if they are known
   bool hosts_answer = false;             // whether a remote shell has reached the other hosts
   bool one_host = true;                  // whether all ranks run on this host
   bool first_rank_here = true;           // whether rank 0 runs on this host

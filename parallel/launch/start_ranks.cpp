@@ -23,6 +23,7 @@
 #include "parallel/launch/ranks/run_rank.h"
 #include "parallel/launch/remote/asked_hosts.h"
 #include "parallel/launch/supervisor/supervisor.h"
+#include "parallel/launch/watch/host_agent.h"
 
 namespace trainctl {
 namespace {
@@ -121,7 +122,9 @@ std::optional<int> supervise_ranks(const ClusterOptions& cluster, const LaunchFl
       return later.changed(now, run_directory);
     };
   }
-  Outcome ranks = run_ranks(*plan, options, restarts);
+  SupervisionOptions supervision = options;
+  if (options.stops_in_order) supervision.watch = {cluster.hang_timeout, {own_path(), host_agent_command}};
+  Outcome ranks = run_ranks(*plan, supervision, restarts);
   if (const int code = ranks.end.exit_code; code != 0 && ranks.end.message.empty() && ranks.output.empty() && json) {
     const bool stopped = code == exit_code(ErrorKind::interrupted);
     ranks.end.message = stopped ? "stopped at once" : format("the ranks ended with exit code {}", code);

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -121,6 +122,18 @@ int Command::wait() {
 }
 
 void Command::send(int signal) const { kill(pid_, signal); }
+
+void Command::send_to_all(int signal) const {
+  for (const pid_t pid : processes()) kill(pid, signal);
+}
+
+bool Command::starts(const std::string& word) const {
+  const std::vector<pid_t> all = processes();
+  return std::any_of(all.begin(), all.end(), [&](pid_t pid) {
+    const std::string words = '\0' + read_file(format("/proc/{}/cmdline", pid));
+    return words.find('\0' + word + '\0') != std::string::npos;
+  });
+}
 
 bool Command::blocks(int signal) const {
   const std::string name = "SigBlk:";  // followed by a mask in hexadecimal digits; bit 0 is signal 1

@@ -49,6 +49,9 @@ class Command {
   // Waits for the end. Returns the exit code, -signal if a signal ended it, or -1000 after the time limit.
   int wait();
   void send(int signal) const;
+  void send_to_all(int signal) const;  // to all its processes
+  // Whether one of its processes has this word in its command line.
+  bool starts(const std::string& word) const;
   // Whether the process that was started blocks the signal, as the launcher does while it watches its ranks.
   bool blocks(int signal) const;
   // The processes of its running ranks, by rank. A run of a single process has none.

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -30,16 +31,15 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
 }
 
 // Runs in the child after fork. It may only call functions that are safe between fork and exec.
-[[noreturn]] void exec_child(const char* program, char** arguments, char** environment, pid_t parent, int output,
-                             int errors, int messages) {
+[[noreturn]] void exec_child(const char* program, char** arguments, char** environment, pid_t parent, int input,
+                             int output, int errors, int messages) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(127);
   signal(SIGTTOU, SIG_IGN);  // a background process may still write to the terminal
   // Undoes the settings of this process.
   for (int number : {SIGPIPE, SIGXFSZ, SIGUSR1, SIGINT, SIGTERM}) signal(number, SIG_DFL);
-  const int null_device = open("/dev/null", O_RDONLY);
-  dup2(null_device, STDIN_FILENO);
+  dup2(input >= 0 ? input : open("/dev/null", O_RDONLY), STDIN_FILENO);
   dup2(output, STDOUT_FILENO);
   const int safe = fcntl(messages, F_DUPFD, messages_descriptor + 1);  // descriptor 3 itself may be one of the pipes
   dup2(errors, STDERR_FILENO);
@@ -117,7 +117,7 @@ std::string find_program(const std::string& name) {
   return "";
 }
 
-ChildProcess start_process(const std::vector<std::string>& command, const Variables::Map& environment) {
+ChildProcess start_process(const std::vector<std::string>& command, const Variables::Map& environment, Input input) {
   std::vector<std::string> words = command;
   Variables::Map merged = environment;
   const Variables inherited = Variables::of_process();
@@ -126,12 +126,14 @@ ChildProcess start_process(const std::vector<std::string>& command, const Variab
   for (const auto& [name, value] : merged) variables.push_back(name + "=" + value);
   const std::vector<char*> argument_pointers = pointers(words);
   const std::vector<char*> variable_pointers = pointers(variables);
+  std::array<int, 2> to_input = {-1, -1};
   std::array<int, 2> output{};
   std::array<int, 2> errors{};
   std::array<int, 2> messages{};
   const pid_t self = getpid();
   pid_t pid = -1;
-  if (pipe2(output.data(), O_CLOEXEC) == 0 && pipe2(errors.data(), O_CLOEXEC) == 0 &&
+  const bool has_input = input == Input::empty || pipe2(to_input.data(), O_CLOEXEC) == 0;
+  if (has_input && pipe2(output.data(), O_CLOEXEC) == 0 && pipe2(errors.data(), O_CLOEXEC) == 0 &&
       pipe2(messages.data(), O_CLOEXEC) == 0) {
     pid = fork();
   }
@@ -140,11 +142,12 @@ ChildProcess start_process(const std::vector<std::string>& command, const Variab
   }
   if (pid == 0) {
     exec_child(words.front().c_str(), const_cast<char**>(argument_pointers.data()),
-               const_cast<char**>(variable_pointers.data()), self, output[1], errors[1], messages[1]);
+               const_cast<char**>(variable_pointers.data()), self, to_input[0], output[1], errors[1], messages[1]);
   }
   setpgid(pid, pid);  // in both processes, since either may run first
   for (const auto& pipe : {output, errors, messages}) close(pipe[1]);
-  return {pid, output[0], errors[0], messages[0]};
+  if (to_input[0] >= 0) close(to_input[0]);
+  return {pid, to_input[1], output[0], errors[0], messages[0]};
 }
 
 bool has_ended(pid_t pid) {
@@ -174,12 +177,14 @@ void signal_descendants(pid_t pid, int number) {
   }
 }
 
-void kill_children() {
+void kill_children(const std::vector<pid_t>& spared) {
   using Clock = std::chrono::steady_clock;
   const pid_t self = getpid();
   const Clock::time_point give_up = Clock::now() + std::chrono::seconds(10);  // a process may hang in the kernel
   for (bool found = true; found && Clock::now() < give_up;) {
-    const std::vector<pid_t> children = children_of(self);
+    std::vector<pid_t> children = children_of(self);
+    std::erase_if(children,
+                  [&](pid_t child) { return std::find(spared.begin(), spared.end(), child) != spared.end(); });
     for (pid_t child : children) kill(child, SIGKILL);
     found = !children.empty();
     // The children of an ended child become children of this process.

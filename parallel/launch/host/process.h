@@ -11,9 +11,10 @@
 
 namespace trainctl {
 
-// A running program, and the three pipes from which its output is read.
+// A running program, the three pipes from which its output is read, and the pipe of its input if it has one.
 struct ChildProcess {
   pid_t pid = -1;
+  int input = -1;     // standard input of the process
   int output = -1;    // standard output of the process and its descendants
   int errors = -1;    // standard error of the process and its descendants
   int messages = -1;  // output of the process to descriptor 3
@@ -27,9 +28,13 @@ std::string own_path();
 // Finds a program in PATH, as a shell does; returns "" if the program is not found.
 std::string find_program(const std::string& name);
 
-// Starts a program in its own process group, with the environment of this process, changed by `environment`, and an
-// empty standard input. The program receives SIGKILL when the calling thread ends. Throws Error{resource}.
-ChildProcess start_process(const std::vector<std::string>& command, const Variables::Map& environment);
+// The standard input of a program: empty, or a pipe that the caller writes.
+enum class Input { empty, pipe };
+
+// Starts a program in its own process group, with the environment of this process, changed by `environment`. The
+// program receives SIGKILL when the calling thread ends. Throws Error{resource}.
+ChildProcess start_process(const std::vector<std::string>& command, const Variables::Map& environment,
+                           Input input = Input::empty);
 
 // Returns whether a process has live children.
 bool has_children(pid_t pid);
@@ -47,9 +52,9 @@ std::vector<std::vector<std::string>> commands_of_children(pid_t pid);
 // Sends a signal to all descendants of a process that have a handler for it.
 void signal_descendants(pid_t pid, int number);
 
-// Kills the children of this process and their orphaned children, until no child is left. Requires
-// PR_SET_CHILD_SUBREAPER.
-void kill_children();
+// Kills the children of this process and their orphaned children, until no child is left except those in `spared`.
+// Requires PR_SET_CHILD_SUBREAPER.
+void kill_children(const std::vector<pid_t>& spared = {});
 
 // The largest number of bytes that are kept of the output of a remote shell or a child process.
 inline constexpr std::size_t max_remote_text = 1 << 20;

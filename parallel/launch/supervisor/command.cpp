@@ -22,6 +22,8 @@
 namespace trainctl {
 namespace {
 
+constexpr const char* shared_memory_folder = "/dev/shm";
+
 // Returns the folder for temporary files. Throws Error{resource} if it has too little space for mpirun's files.
 std::string temporary_folder(const ResourcesNeeded& needed) {
   const char* chosen = std::getenv("TMPDIR");
@@ -40,12 +42,12 @@ std::string temporary_folder(const ResourcesNeeded& needed) {
 // Error{resource} if neither folder has enough space.
 void make_memory_folder(const LaunchPlan& plan, const ResourcesNeeded& needed, const std::string& temporary,
                         std::optional<ScratchFolder>& memory) {
-  constexpr const char* file_system = "/dev/shm";
   if (!plan.one_host) return;
-  const std::string why = access(file_system, W_OK | X_OK) != 0 ? format("{} cannot be written", file_system)
-                                                                : disk_space_problem(file_system, needed.shared_memory);
+  const std::string why = access(shared_memory_folder, W_OK | X_OK) != 0
+                              ? format("{} cannot be written", shared_memory_folder)
+                              : disk_space_problem(shared_memory_folder, needed.shared_memory);
   if (why.empty()) {
-    memory.emplace(file_system);
+    memory.emplace(shared_memory_folder);
     return;
   }
   const std::string temporary_problem = disk_space_problem(temporary, needed.temporary + needed.shared_memory);
@@ -96,8 +98,8 @@ Variables::Map terminal(bool first_rank_here) {
 
 }  // namespace
 
-MpirunCommand::MpirunCommand(const LaunchPlan& plan, const std::vector<std::string>& command, const std::string& launch,
-                             const std::optional<Restart>& restart, const Mpirun& mpirun, bool shows_output)
+MpirunCommand::MpirunCommand(const LaunchPlan& plan, const std::vector<std::string>& command,
+                             const std::optional<Restart>& restart, const Mpirun& mpirun, const RanksSetting& setting)
     : mpirun_(mpirun), words_(plan.mpirun), environment_(plan.environment) {
   words_.front() = mpirun.find();
   if (words_.front().empty()) {
@@ -113,15 +115,16 @@ MpirunCommand::MpirunCommand(const LaunchPlan& plan, const std::vector<std::stri
   scratch_.emplace(temporary);
   make_memory_folder(plan, needed, scratch_->path(), memory_);
   status_file_ = scratch_->path() + "/status";
+  if (setting.records_flight) make_flight_folder(plan, temporary);
 
   environment_["TMPDIR"] = temporary;  // PMIx requires an absolute path
   pass(std::string(status_file_variable), status_file_);
   const Variables::Map screen = terminal(plan.first_rank_here);
   shows_bar_ = !screen.empty();
   for (const auto& [name, value] : screen) pass(name, value);
-  pass(std::string(launch_variable), launch);
+  pass(std::string(launch_variable), setting.launch);
   pass(std::string(restart_variable), restart ? to_text(*restart) : "");
-  pass(std::string(output_variable), shows_output && isatty(STDOUT_FILENO) != 0 ? "1" : "0");
+  pass(std::string(output_variable), setting.shows_output && isatty(STDOUT_FILENO) != 0 ? "1" : "0");
   // Separates the launcher's messages from the ranks' output.
   if (const std::string variable = mpirun.messages_variable(); !variable.empty()) {
     environment_[variable] = std::to_string(messages_descriptor);
@@ -135,6 +138,19 @@ MpirunCommand::MpirunCommand(const LaunchPlan& plan, const std::vector<std::stri
   if (plan.one_host) append(mpirun.keep_files(scratch_->path(), memory_ ? memory_->path() : scratch_->path()));
   preload_launcher(plan);
   append(command);
+}
+
+// On several hosts the folder is not within that of the status file, which tells ranks whether their supervisor is on
+// the same host (status.h), and ranks on other hosts create it.
+void MpirunCommand::make_flight_folder(const LaunchPlan& plan, const std::string& temporary) {
+  if (plan.one_host) {
+    flight_folder_ = (memory_ ? *memory_ : *scratch_).path() + "/flight";
+    std::filesystem::create_directory(flight_folder_);
+  } else {
+    flight_.emplace(access(shared_memory_folder, W_OK | X_OK) == 0 ? shared_memory_folder : temporary);
+    flight_folder_ = flight_->path();
+  }
+  pass(std::string(flight_variable), flight_folder_);
 }
 
 void MpirunCommand::append(const std::vector<std::string>& more) {

@@ -20,6 +20,7 @@
 #include "parallel/launch/ranks/report.h"
 #include "parallel/launch/ranks/status.h"
 #include "parallel/launch/supervisor/supervisor.h"
+#include "parallel/launch/watch/host_watch.h"
 
 namespace trainctl {
 
@@ -30,10 +31,11 @@ std::string launch_name() {
 
 MpirunWatch::MpirunWatch(Supervision& supervision, const ChildProcess& child, std::string status_file,
                          const LaunchPlan& plan, Mpirun& mpirun, const SupervisionOptions& options,
-                         const Restarts& restarts)
+                         const Restarts& restarts, HostWatch& hosts)
     : supervision_(supervision),
       restarts_(restarts),
       plan_(plan),
+      hosts_watch_(hosts),
       requests_(supervision.requests),
       mpirun_(mpirun),
       child_(child),
@@ -51,7 +53,7 @@ MpirunWatch::MpirunWatch(Supervision& supervision, const ChildProcess& child, st
 }
 
 MpirunWatch::~MpirunWatch() {
-  kill_children();
+  kill_children(hosts_watch_.processes());
   for (int pipe : {child_.output, child_.errors, child_.messages}) close(pipe);
   for (int rank : ranks_) close(rank);
 }
@@ -62,19 +64,21 @@ void MpirunWatch::wait() {
     std::vector<pollfd> sources = {{supervision_.signals.descriptor(), POLLIN, 0}};
     for (const pollfd& each : output_.sources()) sources.push_back(each);
     for (int rank : ranks_) sources.push_back({rank, POLLIN, 0});
+    hosts_watch_.add_sources(sources);
     const bool polls_fast = (asked_to_stop() && !asked_.relayed) || (one_host_ && processes_.empty());
     poll(sources.data(), sources.size(), polls_fast ? 20 : 500);
     check_ranks();
     while (const int signal = supervision_.signals.next()) on_signal(signal);
     output_.read();
     if (ended_) break;
+    check_hosts();
     decide();
     if (!verdict_ && mpirun_lingers()) {
       code_ = 1;
       break;
     }
   }
-  kill_children();  // kills processes that mpirun has left
+  kill_children(hosts_watch_.processes());  // kills processes that mpirun has left
   output_.read();
   join_log();
 }
@@ -107,6 +111,15 @@ void MpirunWatch::check_ranks() {
   if (ended.size() == 1) first_ended_ = *ended.begin();
   saw_end_ = true;
   for (int& rank : ranks_) close(std::exchange(rank, -1));
+}
+
+// Ends the ranks if they hang: not before they have started, and not while they stop or mpirun is suspended, which has
+// deadlines of its own.
+void MpirunWatch::check_hosts() {
+  if (!is_ready(status_file_)) return;
+  hosts_watch_.start();
+  verdict_ = hosts_watch_.check(!asked_to_stop() && !suspended_since_ && !run_ended_at_);
+  if (verdict_) verdict_->end.message += "\nthe ranks were ended" + newest_checkpoint(read_log_path(status_file_));
 }
 
 void MpirunWatch::on_signal(int number) {

@@ -18,6 +18,7 @@
 
 namespace trainctl {
 
+class HostWatch;
 struct Restarts;
 struct SupervisionOptions;
 
@@ -35,14 +36,14 @@ struct Supervision {
 class MpirunWatch {
  public:
   // Watches a running mpirun. If rank 0 is on this host, it must call mark_ready() within plan.start_timeout.
-  // `restarts` tells whether the plan shall change.
+  // `restarts` tells whether the plan shall change. `hosts` watches the ranks.
   MpirunWatch(Supervision& supervision, const ChildProcess& child, std::string status_file, const LaunchPlan& plan,
-              Mpirun& mpirun, const SupervisionOptions& options, const Restarts& restarts);
-  ~MpirunWatch();  // kills all children
+              Mpirun& mpirun, const SupervisionOptions& options, const Restarts& restarts, HostWatch& hosts);
+  ~MpirunWatch();  // kills all children except those of `hosts`
   MpirunWatch(const MpirunWatch&) = delete;
   MpirunWatch& operator=(const MpirunWatch&) = delete;
 
-  // Waits until mpirun has ended or a verdict was reached. When it returns, no child is left.
+  // Waits until mpirun has ended or a verdict was reached. When it returns, no child is left except those of `hosts`.
   void wait();
 
   // Returns the outcome if this process has ended the ranks, otherwise an empty value.
@@ -76,10 +77,12 @@ class MpirunWatch {
   void join_log();
   void watch_ranks();
   void check_ranks();
+  void check_hosts();
 
   Supervision& supervision_;
   const Restarts& restarts_;
   const LaunchPlan& plan_;
+  HostWatch& hosts_watch_;
   StopRequests& requests_;
   StopRequests change_;  // the request to stop for a changed plan
   std::optional<LaunchPlan> changed_plan_;

@@ -227,11 +227,11 @@ std::string end_of(const std::string& text) {
 }  // namespace
 
 std::string_view name_of(OutcomeKind kind) {
-  constexpr std::array<std::string_view, 20> names = {
-      "completed",     "stopped",      "stopped_unstarted", "interrupted",     "failed",
-      "config_error",  "data_error",   "diverged",          "resource_error",  "peer_error",
-      "rank_silent",   "rank_killed",  "rank_exited",       "host_lost",       "host_unreachable",
-      "start_overdue", "stop_overdue", "launcher_failed",   "launcher_killed", "launcher_suspended"};
+  constexpr std::array<std::string_view, 21> names = {
+      "completed",       "stopped",         "stopped_unstarted", "interrupted",      "failed",        "config_error",
+      "data_error",      "diverged",        "resource_error",    "peer_error",       "rank_silent",   "rank_hung",
+      "rank_killed",     "rank_exited",     "host_lost",         "host_unreachable", "start_overdue", "stop_overdue",
+      "launcher_failed", "launcher_killed", "launcher_suspended"};
   return names[static_cast<std::size_t>(kind)];
 }
 

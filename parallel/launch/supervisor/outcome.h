@@ -24,6 +24,7 @@ enum class OutcomeKind {
   resource_error,      // also: a resource ran out while the ranks started
   peer_error,          // ranks disagree, or a rank failed for an unknown reason
   rank_silent,         // a rank did not answer the others in time
+  rank_hung,           // a rank made no progress in time, while others waited for it (cluster.hang_timeout)
   rank_killed,         // a rank was killed by a signal
   rank_exited,         // a rank ended with an exit code that trainctl does not use
   host_lost,           // the host, or the network to it, failed during the run

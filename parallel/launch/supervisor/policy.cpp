@@ -13,6 +13,7 @@ namespace {
 bool may_pass(const Outcome& outcome, bool is_first) {
   switch (outcome.kind) {
     case OutcomeKind::rank_silent:
+    case OutcomeKind::rank_hung:
     case OutcomeKind::rank_killed:
     case OutcomeKind::rank_exited:
     case OutcomeKind::host_lost:

@@ -19,6 +19,16 @@ std::vector<int> other_fatal_signals() {
   return numbers;
 }
 
+// Lets SIGTSTP have its usual effect; returns after SIGCONT.
+void suspend() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGTSTP);
+  raise(SIGTSTP);
+  sigprocmask(SIG_UNBLOCK, &set, nullptr);
+  sigprocmask(SIG_BLOCK, &set, nullptr);
+}
+
 }  // namespace
 
 bool is_other_fatal_signal(int number) {
@@ -30,7 +40,7 @@ Signals::Signals() {
   signal(SIGCHLD, SIG_DFL);  // if SIGCHLD is ignored, as some shells leave it, this process cannot wait for children
   sigset_t set;
   sigemptyset(&set);
-  for (int number : {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGUSR1}) sigaddset(&set, number);
+  for (int number : {SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGTSTP}) sigaddset(&set, number);
   for (int number : other_fatal_signals()) sigaddset(&set, number);
   sigprocmask(SIG_BLOCK, &set, &previous_);
   descriptor_ = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -46,7 +56,12 @@ Signals::~Signals() {
 
 int Signals::next() const {
   signalfd_siginfo info{};
-  return read(descriptor_, &info, sizeof info) == sizeof info ? static_cast<int>(info.ssi_signo) : 0;
+  while (read(descriptor_, &info, sizeof info) == sizeof info) {
+    if (info.ssi_signo != SIGTSTP) return static_cast<int>(info.ssi_signo);
+    if (before_suspension_) before_suspension_();
+    suspend();
+  }
+  return 0;
 }
 
 }  // namespace trainctl

@@ -3,11 +3,14 @@
 
 #include <signal.h>
 
+#include <functional>
+#include <utility>
+
 namespace trainctl {
 
 // While the object exists, the signals are only delivered through its descriptor; after its destruction requests to
-// stop are ignored. Includes all signals that would end a process and leave its children and temporary files. Also
-// makes this process the parent of orphaned descendants.
+// stop are ignored. SIGTSTP (Ctrl-Z) still suspends the process. Includes all signals that would end a process and
+// leave its children and temporary files. Also makes this process the parent of orphaned descendants.
 class Signals {
  public:
   Signals();
@@ -16,12 +19,15 @@ class Signals {
   Signals& operator=(const Signals&) = delete;
 
   int descriptor() const { return descriptor_; }
-  // Returns the next signal that has arrived, or 0.
+  // Returns the next signal that has arrived, or 0. Suspends the process if SIGTSTP has arrived.
   int next() const;
+  // Sets a function that is called before SIGTSTP suspends the process; empty: none.
+  void before_suspension(std::function<void()> call) { before_suspension_ = std::move(call); }
 
  private:
   sigset_t previous_{};
   int descriptor_ = -1;
+  std::function<void()> before_suspension_;
 };
 
 // Returns whether a signal has no purpose here, but would end a process that does not handle it.

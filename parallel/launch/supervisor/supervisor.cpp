@@ -80,18 +80,23 @@ AttemptEnd run_attempt(const LaunchPlan& plan, const std::vector<std::string>& c
                        const Restarts& restarts, Supervision& supervision) {
   const std::int64_t memory_kills_before = memory_kills();
   const std::unique_ptr<Mpirun> mpirun = mpirun_of(plan.mpi);
-  const MpirunCommand prepared(plan, command, supervision.launch, restart, *mpirun, !options.holds_output);
+  const bool watches = HostWatch::can_watch(plan, options.watch);
+  const MpirunCommand prepared(plan, command, restart, *mpirun, {supervision.launch, !options.holds_output, watches});
   const std::string& status_file = prepared.status_file();
   // Rank 0 may have drawn a progress bar, which must be erased before this process prints a line.
   if (prepared.shows_bar()) log::set_terminal_hooks([] { std::fputs("\r\x1b[K", stderr); }, {});
+  HostWatch hosts(plan, options.watch, prepared.flight_folder());
+  supervision.signals.before_suspension([&hosts] { hosts.pause(); });
   MpirunWatch watch(supervision, start_process(prepared.words(), prepared.environment()), status_file, plan, *mpirun,
-                    options, restarts);
+                    options, restarts, hosts);
   watch.wait();
+  supervision.signals.before_suspension({});
+  if (!supervision.log.empty()) hosts.collect(std::filesystem::path(supervision.log).parent_path().string());
   Outcome outcome;
   if (watch.verdict()) {
     watch.show_held_errors();
     outcome = *watch.verdict();
-    outcome.step = read_step(status_file);
+    if (!outcome.step) outcome.step = read_step(status_file);
   } else {
     outcome = judge(traces_of(watch, *mpirun, plan.one_host, status_file, memory_kills_before), watch);
   }

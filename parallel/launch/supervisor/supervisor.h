@@ -1,8 +1,8 @@
 // The supervisor: `trainctl run` outside MPI. It starts mpirun and waits for its end, in one or more attempts.
 //
 // The files of this folder: signals.h receives requests to stop, and stopping.h decides their effects. An attempt runs
-// a command (command.h), watches it (mpirun_watch.h), and ends with an outcome (outcome.h). policy.h decides whether
-// another attempt follows.
+// a command (command.h), watches it (mpirun_watch.h) and its ranks (../watch/host_watch.h), and ends with an outcome
+// (outcome.h). policy.h decides whether another attempt follows.
 #pragma once
 
 #include <functional>
@@ -12,6 +12,7 @@
 
 #include "parallel/launch/plan.h"
 #include "parallel/launch/supervisor/policy.h"
+#include "parallel/launch/watch/host_watch.h"
 
 namespace trainctl {
 
@@ -22,6 +23,7 @@ struct SupervisionOptions {
   bool stops_in_order = true;
   // Whether the ranks' standard output is collected for the caller instead of being forwarded.
   bool holds_output = false;
+  HostWatchOptions watch = {};  // whether agents watch the ranks, and when ranks hang
 };
 
 // Whether and how the ranks are started again after an attempt.

@@ -13,7 +13,7 @@ Outcome killed(std::optional<std::int64_t> step) {
 TEST_CASE("a run starts again after the death or the silence of a rank, a host or the launcher") {
   using enum OutcomeKind;
   for (const OutcomeKind kind :
-       {rank_silent, rank_killed, rank_exited, host_lost, launcher_killed, launcher_suspended}) {
+       {rank_silent, rank_hung, rank_killed, rank_exited, host_lost, launcher_killed, launcher_suspended}) {
     CAPTURE(name_of(kind));
     CHECK(restart_policy(1)({{.kind = kind}}, {}).again);
     CHECK_FALSE(restart_policy(0)({{.kind = kind}}, {}).again);

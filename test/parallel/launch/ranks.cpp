@@ -1,4 +1,5 @@
 // The ranks of the supervisor's tests: hidden test cases, which mpirun runs in this same program.
+#include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -8,12 +9,17 @@
 #include <string>
 #include <thread>
 
+#include "core/backend/immediate_stream.h"
 #include "core/base/error.h"
+#include "core/base/flight_record.h"
 #include "parallel/comm/communicators.h"
+#include "parallel/comm/text.h"
 #include "parallel/launch/host/process.h"
+#include "parallel/launch/hosts.h"
 #include "parallel/launch/ranks/run_rank.h"
 #include "parallel/launch/ranks/status.h"
 #include "parallel/launch/ranks/stop.h"
+#include "parallel/launch/watch/host_agent.h"
 #include "test/catch.h"
 #include "test/parallel/launch/supervised_run.h"
 
@@ -51,16 +57,52 @@ struct Rank {
   }
 };
 
+// Takes steps with a collective each and records them. If there is a FIFO in the test's folder, rank 1 reads it instead
+// of its data.
+[[noreturn]] void train_and_record(Rank& rank) {
+  const std::string folder = rank.variables.text("LAUNCH_TEST_FOLDER");
+  if (rank.mpi.rank() == 0) write_log_path(rank.situation.status_file, folder + "/run/log.txt");
+  FlightRecord record(rank.variables.text(flight_variable), rank.mpi.rank(), rank.mpi.size(), this_host());
+  FlightLine training = record.line(FlightThread::training, "main");
+  FlightLine messages = record.line(FlightThread::communication, "communicator 0");
+  FlightLine data = record.line(FlightThread::data, "worker 0");
+  const auto world = mpi_communicator(rank.mpi);
+  ImmediateStream stream;
+  rank.announce();
+  bool stops = false;
+  for (std::int64_t step = 0; !stops; ++step) {
+    training.enter({.activity = Activity::waiting_for_data, .step = step});
+    const int fifo = rank.mpi.rank() == 1 ? open((folder + "/fifo").c_str(), O_RDWR) : -1;
+    if (fifo >= 0) {
+      const FlightScope reading(data, {.activity = Activity::reading_data, .step = step, .text = "img_0412.jpg"});
+      char byte = 0;
+      if (read(fifo, &byte, 1) < 0) _exit(9);
+    }
+    training.enter({.activity = Activity::computing, .step = step, .text = "conv1"});
+    rank.run_on();
+    training.enter({.activity = Activity::communicating, .step = step, .text = "the last collectives of the step"});
+    const FlightScope message(messages, {.activity = Activity::communicating, .step = step, .text = "bucket 3"});
+    stops = any_rank(rank.stop.pending(), *world, stream);
+  }
+  rank.leave({75, "stopped at step 12"});
+}
+
 // Does all that `trainctl run` does except for the training; with LAUNCH_TEST_TRAIN=1 it waits to be stopped instead.
+// With LAUNCH_TEST_WATCHED, a number of seconds, the ranks record what they do until they hang for this time.
 int run_like_trainctl() {
   const Variables variables = Variables::of_process();
   const Situation situation = find_situation(variables);
   if (situation.started_by == StartedBy::user) {
     LaunchRequest request =
         launch_request({}, {variables.text("LAUNCH_TEST_RANKS"), variables.text("LAUNCH_TEST_HOSTS")});
-    request.forwarded = {"LAUNCH_TEST_TRAIN"};
+    request.forwarded = {"LAUNCH_TEST_TRAIN", "LAUNCH_TEST_WATCHED", "LAUNCH_TEST_FOLDER"};
     const LaunchPlan plan = plan_launch(request);
-    if (!plan.mpirun.empty()) return supervise(plan, {own_path(), "trainer that starts its ranks like run"});
+    SupervisionOptions options;
+    if (const auto seconds = variables.number("LAUNCH_TEST_WATCHED")) {
+      options.watch = {Seconds{static_cast<double>(*seconds)}, {TRAINCTL_BINARY, host_agent_command}};
+    }
+    const std::vector<std::string> command = {own_path(), "trainer that starts its ranks like run"};
+    if (!plan.mpirun.empty()) return supervise(plan, command, {}, options);
     std::printf("rank 0 of 1, %d threads\n", prepare_rank(situation, variables));
     return 0;
   }
@@ -68,6 +110,7 @@ int run_like_trainctl() {
   rank.announce();
   std::printf("rank %d of %d, %d threads\n", rank.mpi.rank(), rank.mpi.size(), rank.threads);
   std::fflush(stdout);
+  if (variables.has("LAUNCH_TEST_WATCHED")) train_and_record(rank);
   if (!variables.has("LAUNCH_TEST_TRAIN")) rank.leave({0, ""});
   while (!rank.stop.pending()) rank.run_on();
   rank.leave({75, "stopped at step 12"});
@@ -147,6 +190,17 @@ TEST_CASE("rank that sees its peer go", "[.rank]") {
       std::chrono::milliseconds(200));  // until the status is there, and the supervisor knows both
   if (rank.mpi.rank() == 1) raise(SIGKILL);
   for (;;) rank.run_on();
+}
+
+TEST_CASE("rank that trains and records", "[.rank]") {
+  Rank rank;
+  train_and_record(rank);
+}
+
+// No rank of MPI: a process with a flight record.
+TEST_CASE("process that records", "[.rank]") {
+  const FlightRecord record(Variables::of_process().text(flight_variable), 0, 1, this_host());
+  for (;;) pause();
 }
 
 TEST_CASE("rank that leaves mpirun stuck", "[.rank]") {

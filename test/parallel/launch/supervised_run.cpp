@@ -50,13 +50,16 @@ LaunchPlan plan_for(int ranks, double timeout) {
 
 }  // namespace
 
-int supervise(const LaunchPlan& plan, const std::vector<std::string>& command, const Restarts& restarts) {
-  const Failure end = run_supervised(plan, command, {}, restarts).end;
+int supervise(const LaunchPlan& plan, const std::vector<std::string>& command, const Restarts& restarts,
+              const SupervisionOptions& options) {
+  signal(SIGPIPE, SIG_IGN);  // as in main
+  const Failure end = run_supervised(plan, command, options, restarts).end;
   if (!end.message.empty()) log::error(end.message);
   return end.exit_code;
 }
 
-SupervisedRun::SupervisedRun(int ranks, const std::string& behaviour, double timeout, const Restarts& restarts)
+SupervisedRun::SupervisedRun(int ranks, const std::string& behaviour, double timeout, const Restarts& restarts,
+                             const SupervisionOptions& options)
     : ranks_(ranks) {
   std::string name = std::filesystem::temp_directory_path() / "launch-test-XXXXXX";
   folder_ = mkdtemp(name.data());
@@ -74,7 +77,7 @@ SupervisedRun::SupervisedRun(int ranks, const std::string& behaviour, double tim
     _exit(supervise(plan_for(ranks, timeout),
                     script ? std::vector<std::string>{"/bin/sh", "-c", behaviour.substr(4)}
                            : std::vector<std::string>{own_path(), behaviour},
-                    restarts));
+                    restarts, options));
   } catch (const Error& error) {
     dprintf(STDERR_FILENO, "%s\n", error.what());
     _exit(exit_code(error.kind()));

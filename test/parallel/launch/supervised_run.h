@@ -13,13 +13,15 @@
 namespace trainctl {
 
 // Calls run_supervised(), logs its error, and returns the exit code.
-int supervise(const LaunchPlan& plan, const std::vector<std::string>& command, const Restarts& restarts = {});
+int supervise(const LaunchPlan& plan, const std::vector<std::string>& command, const Restarts& restarts = {},
+              const SupervisionOptions& options = {});
 
 class SupervisedRun {
  public:
   // Starts supervise() with `ranks` ranks, even if there are fewer cores; `behaviour` is the name of a case in
   // ranks.cpp, or a shell script if it begins with "sh: ". `timeout` is cluster.timeout in seconds.
-  SupervisedRun(int ranks, const std::string& behaviour, double timeout = 600, const Restarts& restarts = {});
+  SupervisedRun(int ranks, const std::string& behaviour, double timeout = 600, const Restarts& restarts = {},
+                const SupervisionOptions& options = {});
   ~SupervisedRun();  // ends all processes that are left
   SupervisedRun(const SupervisedRun&) = delete;
   SupervisedRun& operator=(const SupervisedRun&) = delete;
@@ -33,6 +35,7 @@ class SupervisedRun {
   // Waits until supervisor or ranks have printed the text.
   bool prints(const std::string& text) const;
   pid_t supervisor() const { return supervisor_; }
+  const std::filesystem::path& folder() const { return folder_; }
   void send(int signal) const;  // to the supervisor
   void send_to_rank(int rank, int signal) const;
   void send_to_all(int signal) const;  // to the supervisor, mpirun and all that it has started

@@ -1,0 +1,36 @@
+// What a rank does, as its host's agent tells the supervisor.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/base/flight_record.h"
+
+namespace trainctl {
+
+struct FlightState;
+
+struct RankView {
+  int rank = 0;
+  int process = 0;                         // process id on its host
+  Activity training = Activity::starting;  // what the training thread does
+  bool waits = false;                      // whether it waits for other ranks
+  bool in_message = false;                 // whether a collective or message is under way, perhaps in the background
+  Activity activity = Activity::starting;  // what the rank does, with the data or the message that it waits for
+  std::string text = {};                   // what exactly, such as "all_reduce of bucket 3 (conv5 ... fc1)"
+  std::int64_t step = -1;                  // -1: before the first step
+  double seconds = 0;                      // for how long it has done this
+  std::uint64_t progress = 0;              // another number than before if the rank has made progress
+
+  // Whether the rank has made no progress and still does the same.
+  bool same_as(const RankView& before) const;
+};
+
+// Derives the view from a rank's flight record. `now`: flight_clock() of the rank's host. Reading data counts as
+// progress while the training thread waits for data, and saving while it waits for a checkpoint.
+RankView view_of(const FlightState& state, std::int64_t now);
+
+// Returns what the rank does for a sentence, such as "in reading of img_0412.jpg".
+std::string doing_text(const RankView& view);
+
+}  // namespace trainctl
