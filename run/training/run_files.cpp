@@ -128,6 +128,7 @@ void claim_directory(RunFiles& files, const RunSpec& spec, const TrainingRequest
   files.store = std::make_unique<CheckpointStore>(
       files.directory->path(), StorePolicy{.keep = spec.checkpoint.keep, .require_current = require_current},
       files.newest_stored);
+  if (request.scaling == nullptr) open_memory(files, spec.checkpoint, request.restart.has_value(), bytes);
   files.sink = std::make_unique<MetricsFanOut>();
   files.sink->add(std::make_unique<MetricsJsonl>(files.directory->metrics_path(), spec.log.every, require_current));
   if (spec.log.tensorboard) {

@@ -95,7 +95,7 @@ TEST_CASE("a disk that is full for a time pauses saving, and the weights and met
   const Folder folder;
   const SmallDisk disk(folder / "disk", 8000);
   if (skipped(disk)) return;
-  constexpr int steps = 3000;
+  constexpr int steps = 1000;
   const std::string config = folder.write("full.yaml", config_of(steps));
   REQUIRE(trainctl(folder, run_of(config, "undisturbed")).code == 0);
 
@@ -135,7 +135,7 @@ TEST_CASE(
   const SmallDisk disk(folder / "disk", 8000);
   if (skipped(disk)) return;
   const bool stops = GENERATE(false, true);  // whether the run is asked to stop, or trains to its end
-  const std::string config = folder.write("full.yaml", config_of(stops ? 20000 : 600));
+  const std::string config = folder.write("full.yaml", config_of(stops ? 20000 : 300));
   Command command(folder, run_of(config, "disk/run"));
   REQUIRE(comes_true([&] { return fs::exists(folder / "disk/run/checkpoints/last"); }));
   disk.fill(static_cast<std::int64_t>(std::random_device()() % 100'000));
