@@ -56,6 +56,7 @@ TrainingPlan training_plan(const TrainOptions& train, const StrategyOptions& str
   if (train.max_time) steps.max_seconds = train.max_time->value;
   steps.checkpoint_every = whole_steps(loop.checkpoint_every, steps.steps_per_epoch);
   if (strategy.verify_every) plan.verify_every = whole_steps(*strategy.verify_every, steps.steps_per_epoch);
+  plan.on_corruption = strategy.on_corruption;
   if (loop.histograms) plan.histograms_every = whole_steps(*loop.histograms, steps.steps_per_epoch);
   if (loop.gradient_norms) plan.gradient_norms_every = whole_steps(*loop.gradient_norms, steps.steps_per_epoch);
   if (loop.log_every.unit != Duration::Unit::seconds)

@@ -18,7 +18,7 @@ TrainingLoop::TrainingLoop(LoopContext parts, LoopPlan plan)
       state_(parts_.results, parts_.training.position()),
       queue_(
           parts_.engine, parts_.training, parts_.program_of, [this](std::int64_t step) { return input_of(step); },
-          parts_.profiled) {}
+          [this](std::int64_t step) { return parts_.finite.skips(step); }, parts_.profiled) {}
 
 EndEvent TrainingLoop::run() {
   begin();
@@ -34,6 +34,7 @@ EndEvent TrainingLoop::run() {
   while (!at_last_step() && !stop_ && why_end_.empty()) {
     const std::int64_t before = state_.step;
     run_steps();
+    if (rollback_) return {};
     if (stop_) {
       parts_.checkpoints.wait();  // if a failed save has stopped the ranks, this throws its error
     } else {
@@ -72,6 +73,11 @@ void TrainingLoop::begin() {
   const bool has_marks = parts_.engine.steps_at_once() == 1 || parts_.world.size() > 1;
   parts_.engine.set_timing(parts_.sink != nullptr && has_marks);
   for (TrainingHook* hook : parts_.hooks) hook->on_train_begin(state_);
+  if (parts_.finite.policy().action == OnNotFinite::rollback) {  // there is always a checkpoint to go back to
+    parts_.checkpoints.set_saved_step(-1);
+    save();
+    parts_.checkpoints.wait();
+  }
   parts_.reports.restart();
 }
 

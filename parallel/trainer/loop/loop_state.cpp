@@ -12,7 +12,7 @@
 
 namespace trainctl {
 
-void TrainingLoop::save() {
+Snapshot TrainingLoop::snapshot() const {
   Snapshot snapshot;
   state_.save(snapshot);
   if (plan_.phases > 1) {
@@ -22,8 +22,10 @@ void TrainingLoop::save() {
   }
   parts_.finite.save(snapshot.metadata);
   for (const TrainingHook* hook : parts_.hooks) hook->save(snapshot.metadata);
-  parts_.checkpoints.save(std::move(snapshot));
+  return snapshot;
 }
+
+void TrainingLoop::save() { parts_.checkpoints.save(snapshot()); }
 
 void TrainingLoop::resume(const Snapshot& snapshot, bool is_stored) {
   state_.restore(snapshot, plan_.monitor);
@@ -42,9 +44,9 @@ bool TrainingLoop::ended_phase() const {
   return (last || !why_end_.empty()) && !evaluation_is_due();
 }
 
-// Checks at the end of an epoch that its samples have weight.
+// Checks at the end of an epoch that its samples have weight, unless none of its steps was applied.
 void TrainingLoop::require_weight() const {
-  if (state_.epoch_means.weight() != 0) return;
+  if (state_.epoch_means.weight() != 0 || applied_ == 0) return;
   throw Error(
       ErrorKind::data,
       format("no sample of epoch {:.6g} weighs more than 0, so that the network cannot learn from them", epoch()),
