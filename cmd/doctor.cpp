@@ -39,8 +39,8 @@ struct DoctorOptions {
   bool gpus = false;  // whether the data that GPUs exchange is checked
 };
 
-// The longest wait for data that GPUs exchange.
-constexpr Seconds longest_exchange{60};
+// The longest wait for data that GPUs exchange, in seconds.
+constexpr double longest_exchange = 60;
 
 // Returns why a run could not use its directory; "" if it could.
 std::string why_no_run_directory(const DoctorOptions& options, const RunSpec& spec) {
@@ -203,7 +203,7 @@ int run_doctor(DoctorOptions& options) {
     show_alone(options.common.json, error.what());
     return no;
   }
-  if (options.gpus) spec.cluster.timeout = std::min(spec.cluster.timeout, longest_exchange);
+  if (options.gpus) spec.cluster.timeout.value = std::min(spec.cluster.timeout.value, longest_exchange);
   const Situation situation = find_situation(Variables::of_process());
   std::string launch_problem;
   std::optional<Outcome> ranks;

@@ -4,6 +4,7 @@
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
+#include "core/base/table.h"
 #include "core/exec/interfaces/metrics_sink.h"
 #include "parallel/trainer/loop/checkpoints.h"
 #include "parallel/trainer/loop/finite_check.h"
@@ -32,7 +33,8 @@ void TrainingLoop::skip_update(const StartedStep& step, const std::string& cause
   }
   const std::int64_t most = parts_.finite.policy().max_skipped;
   if (skipped.in_a_row() >= most) {
-    diverged(step, format("{}, after {} steps in a row whose updates were skipped (train.max_skipped)", cause, most));
+    diverged(step, format("{}; the updates of {} before it were skipped, too, as many as train.max_skipped allows",
+                          cause, counted(most, "step")));
   }
   skipped.count_left_out();
   const std::int64_t number = state_.step + 1;
@@ -52,9 +54,11 @@ void TrainingLoop::roll_back(const StartedStep& step, const std::string& cause, 
   const std::int64_t batch = values_are_finite ? state_.step : skipped.last_computed_before(state_.step);
   const std::int64_t most = parts_.finite.policy().max_skipped;
   if (batch < 0 || skipped.count_from(parts_.checkpoints.saved_step()) >= most) {
-    diverged(step, batch < 0 ? cause + ", and neither are the initial parameters"
-                             : format("{}, after {} batches since the last checkpoint were skipped (train.max_skipped)",
-                                      cause, most));
+    diverged(step,
+             batch < 0
+                 ? cause + ", and neither are the initial parameters"
+                 : format("{}; batches skipped since the last checkpoint: {}, as many as train.max_skipped allows",
+                          cause, most));
   }
   queue_.drain();
   skipped.add(batch);
