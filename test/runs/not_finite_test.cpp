@@ -27,12 +27,13 @@ struct Arrays {
   std::vector<float> x = std::vector<float>(samples * features), y = std::vector<float>(samples);
 };
 
-Arrays write_arrays(const Folder& folder, const std::vector<std::size_t>& bad) {
+Arrays write_arrays(const Folder& folder, const std::vector<std::size_t>& bad, float scale = 1) {
   Arrays arrays;
   std::uint32_t index = 0;
   for (auto* values : {&arrays.x, &arrays.y}) {
     for (float& value : *values) value = 2 * uniform01(philox({index++, 0, 0, 0}, {3, 4})[0]) - 1;
   }
+  for (float& value : arrays.y) value *= scale;
   for (const std::size_t sample : bad) arrays.x[sample * features + 1] = 3e38f;
   folder.write("x.npy", npy("<f4", format("({}, {})", samples, features), raw(arrays.x)));
   folder.write("y.npy", npy("<f4", format("({},)", samples), raw(arrays.y)));
@@ -221,7 +222,8 @@ TEST_CASE("a run ends when too many steps are not finite, or when the parameters
   ends("skip-1", {"train.on_not_finite=skip", "train.max_skipped=1"}, 4, "train.max_skipped");
   ends("rollback-2", {"train.on_not_finite=rollback", "train.max_skipped=2"}, 0, "skips the batch of step 4");
   ends("rollback-1", {"train.on_not_finite=rollback", "train.max_skipped=1"}, 4, "train.max_skipped");
-  const std::string explodes = "train.optimizer.learning_rate=1e38";
+  write_arrays(folder, {}, 1000);  // the first update makes parameters infinite
+  const std::string explodes = "train.optimizer.learning_rate=3e38";
   ends("explodes", {"train.on_not_finite=skip", explodes}, 4, "neither are the parameters");
   ends("explodes-back", {"train.on_not_finite=rollback", "train.max_skipped=1", explodes}, 4, "train.max_skipped");
 }

@@ -108,6 +108,7 @@ bool TrainingLoop::evaluate() {
 }
 
 void TrainingLoop::end_epoch() {
+  left_out_ = 0;
   const double epochs =
       static_cast<double>(state_.step - plan_.phase.step) / static_cast<double>(plan_.steps_per_epoch);
   const double scheduled = plan_.learning_rate(state_.step);

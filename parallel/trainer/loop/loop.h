@@ -108,7 +108,7 @@ class TrainingLoop {
   bool stop_ = false;     // whether the ranks have agreed to stop
   std::string why_end_;   // why the run ends before its last step; "" if it does not
   std::optional<Rollback> rollback_;
-  std::int64_t applied_ = 0;  // number of steps that this object has computed and not left out
+  std::int64_t left_out_ = 0;  // number of steps since the last end of an epoch that did not change the weights
   double start_seconds_ = 0;
   double epoch_start_ = 0;
 };

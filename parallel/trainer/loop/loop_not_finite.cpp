@@ -44,6 +44,7 @@ void TrainingLoop::skip_update(const StartedStep& step, const std::string& cause
     parts_.sink->not_finite(
         {.step = number, .epoch = epoch(), .action = "skip", .cause = cause, .count = skipped.in_a_row()});
   }
+  ++left_out_;
   pass(step);
 }
 
@@ -53,7 +54,9 @@ void TrainingLoop::roll_back(const StartedStep& step, const std::string& cause, 
   SkippedBatches skipped = parts_.finite.skipped();
   const std::int64_t batch = values_are_finite ? state_.step : skipped.last_computed_before(state_.step);
   const std::int64_t most = parts_.finite.policy().max_skipped;
-  if (batch < 0 || skipped.count_from(parts_.checkpoints.saved_step()) >= most) {
+  // The newest checkpoint may have the same parameters.
+  const std::int64_t since = values_are_finite ? parts_.checkpoints.saved_step() : 0;
+  if (batch < 0 || skipped.count_from(since) >= most) {
     diverged(step,
              batch < 0
                  ? cause + ", and neither are the initial parameters"

@@ -44,9 +44,9 @@ bool TrainingLoop::ended_phase() const {
   return (last || !why_end_.empty()) && !evaluation_is_due();
 }
 
-// Checks at the end of an epoch that its samples have weight, unless none of its steps was applied.
+// Checks at the end of an epoch that its samples have weight, unless steps were left out, which may have been all.
 void TrainingLoop::require_weight() const {
-  if (state_.epoch_means.weight() != 0 || applied_ == 0) return;
+  if (state_.epoch_means.weight() != 0 || left_out_ > 0) return;
   throw Error(
       ErrorKind::data,
       format("no sample of epoch {:.6g} weighs more than 0, so that the network cannot learn from them", epoch()),

@@ -29,6 +29,7 @@ void TrainingLoop::finish_step() {
   const StartedStep step = queue_.finish(state_.step, result_);
   if (step.skipped) {
     combined_ = true;
+    ++left_out_;
     return pass(step);
   }
   state_.program = step.program;
@@ -43,7 +44,6 @@ void TrainingLoop::finish_step() {
     parts_.finite.skipped().count_finite();
   }
   pass(step);
-  ++applied_;
   parts_.reports.add(step, parts_.engine.phases());
   if (!combined_) return;
   state_.epoch_means.add(result_.sums, result_.count);
