@@ -40,8 +40,12 @@ std::vector<CheckpointFolder> list_checkpoints(const std::string& run_directory)
   return found;
 }
 
-CheckpointStore::CheckpointStore(const std::string& run_directory, StorePolicy policy)
-    : run_directory_(run_directory), folder_(run_directory + "/checkpoints"), policy_(policy) {
+CheckpointStore::CheckpointStore(const std::string& run_directory, StorePolicy policy,
+                                 std::function<void()> require_current)
+    : run_directory_(run_directory),
+      folder_(run_directory + "/checkpoints"),
+      policy_(policy),
+      require_current_(std::move(require_current)) {
   require(policy.keep >= 1, "keep is less than 1");
   create_folders(folder_);
   remove_leftovers(folder_);
@@ -89,6 +93,7 @@ std::string CheckpointStore::commit(const Snapshot& snapshot, std::span<const st
     file.write(text.data(), static_cast<std::int64_t>(text.size()));
     file.finish();
   }
+  if (require_current_) require_current_();
   folder->commit();
   ++next_sequence_;
   update_links_and_prune(manifest.step, manifest.best);

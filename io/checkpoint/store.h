@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -54,8 +55,9 @@ struct StorePolicy {
 class CheckpointStore final : public SnapshotStore {
  public:
   // Creates the folder, removes leftovers of a killed writer, corrects the links, and removes checkpoints beyond
-  // `keep`. Throws Error{resource}, and Error{data} if an existing checkpoint cannot be read.
-  CheckpointStore(const std::string& run_directory, StorePolicy policy);
+  // `keep`. Throws Error{resource}, and Error{data} if an existing checkpoint cannot be read. `require_current` throws
+  // if this process may not write in the directory any more; it is called before a checkpoint gets its name.
+  CheckpointStore(const std::string& run_directory, StorePolicy policy, std::function<void()> require_current = {});
 
   SnapshotTarget begin(std::int64_t step, std::int64_t bytes) override;
   void abandon() override { pending_.reset(); }
@@ -72,6 +74,7 @@ class CheckpointStore final : public SnapshotStore {
   std::string run_directory_;
   std::string folder_;
   StorePolicy policy_;
+  std::function<void()> require_current_;
   std::int64_t next_sequence_ = 1;
   SnapshotTarget pending_target_;          // target of the pending checkpoint
   std::unique_ptr<AtomicFolder> pending_;  // the checkpoint that is being written; null if there is none

@@ -68,7 +68,8 @@ Json gpu(const GpuSample& sample) {
 
 }  // namespace
 
-MetricsJsonl::MetricsJsonl(std::string path, Duration every) : path_(std::move(path)), due_(every) {
+MetricsJsonl::MetricsJsonl(std::string path, Duration every, std::function<void()> require_current)
+    : path_(std::move(path)), due_(every), require_current_(std::move(require_current)) {
   do {
     descriptor_ = open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   } while (descriptor_ < 0 && errno == EINTR);
@@ -88,6 +89,7 @@ MetricsJsonl::MetricsJsonl(std::string path, Duration every) : path_(std::move(p
 MetricsJsonl::~MetricsJsonl() { close(descriptor_); }
 
 void MetricsJsonl::write(const std::string& text) {
+  if (require_current_) require_current_();
   const int error = write_all(descriptor_, text);
   if (error == 0) return;
   const std::string why = std::generic_category().message(error);

@@ -2,6 +2,7 @@
 // buffering.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -15,8 +16,9 @@ class MetricsJsonl final : public MetricsSink {
  public:
   // Appends to the events in the file; an incomplete last line, which a killed run has left, is cut off. `every` is the
   // interval of the steps that are written. The constructor and all events throw Error{resource} if the file cannot be
-  // written.
-  MetricsJsonl(std::string path, Duration every);
+  // written. `require_current` throws if this process may not write in the directory any more; it is called before each
+  // line.
+  MetricsJsonl(std::string path, Duration every, std::function<void()> require_current = {});
   ~MetricsJsonl() override;
   MetricsJsonl(const MetricsJsonl&) = delete;
   MetricsJsonl& operator=(const MetricsJsonl&) = delete;
@@ -36,6 +38,7 @@ class MetricsJsonl final : public MetricsSink {
 
   std::string path_;
   Due due_;
+  std::function<void()> require_current_;
   int descriptor_ = -1;
 };
 

@@ -150,7 +150,7 @@ bool ends_later(const Node& now, const Node& before) {
                      [&](const char* key) { return limit_of(now, key) > limit_of(before, key); });
 }
 
-RunDirectory::RunDirectory(RunRequest request) : request_(std::move(request)) {
+RunDirectory::RunDirectory(RunRequest request) : request_(std::move(request)), lock_(request_.generation) {
   const bool is_explicit = !request_.explicit_path.empty();
   std::string skipped_runs;
   for (int number = 1;; ++number) {

@@ -51,6 +51,7 @@ struct RunRequest {
   std::string explicit_path;  // --run-dir; empty for the default
   bool may_resume = true;
   Node config;  // resolved config
+  Generation generation = {};
 };
 
 // The directory of a run. The constructor finds it; claim() is called once all other checks of the run have succeeded.
@@ -77,6 +78,8 @@ class RunDirectory {
   // starts from the beginning. Throws Error{resource} if the directory cannot be written, and Error{config} if another
   // run has begun there meanwhile; the directory is then left as it was.
   void claim(const Node& config);
+  // Throws Error{peer} if a later start of the same run has claimed the directory.
+  void require_current() const { lock_.require_held(path_); }
 
  private:
   RunRequest request_;

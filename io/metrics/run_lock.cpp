@@ -12,6 +12,7 @@
 #include <climits>
 #include <cstdio>
 #include <filesystem>
+#include <sstream>
 #include <system_error>
 #include <utility>
 
@@ -30,11 +31,26 @@ namespace {
               "choose a run directory that can be written (--run-dir)");
 }
 
-[[noreturn]] void throw_in_use(const std::string& folder, int descriptor) {
-  char text[256];
+// Returns the text of a lock file: a line with the process that holds the lock, and a line with its generation if a
+// supervisor has started it.
+std::string text_of(int descriptor) {
+  char text[1024];
   const ssize_t bytes = pread(descriptor, text, sizeof text, 0);
-  std::string holder(text, static_cast<std::size_t>(std::max<ssize_t>(bytes, 0)));
-  holder.resize(std::min(holder.size(), holder.find('\n')));
+  return {text, static_cast<std::size_t>(std::max<ssize_t>(bytes, 0))};
+}
+
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+Generation generation_in(const std::string& text) {
+  std::istringstream words(text.substr(std::min(text.size(), text.find('\n'))));
+  Generation generation;
+  std::string launch, number;
+  if (!(words >> launch >> generation.launch >> number >> generation.number) || launch != "launch") return {};
+  return generation;
+}
+
+[[noreturn]] void throw_in_use(const std::string& folder, int descriptor) {
+  const std::string holder = first_line(text_of(descriptor));
   throw Error(ErrorKind::config, SourceLocation{folder},
               "another trainctl is running in this directory" + (holder.empty() ? "" : ": " + holder),
               "wait until it has ended, or choose another directory (--run-dir)");
@@ -75,8 +91,7 @@ bool is_same_file(int descriptor, const std::string& file) {
 std::string lock_holder(const std::string& folder) {
   constexpr std::int64_t max_bytes = 4096;
   try {
-    const std::string text = read_file(folder + "/lock", max_bytes);
-    return text.substr(0, text.find('\n'));
+    return first_line(read_file(folder + "/lock", max_bytes));
   } catch (const Error&) {  // there is no lock file, or it cannot be read
     return "";
   }
@@ -115,6 +130,7 @@ bool RunLock::open_and_lock(const std::string& folder, int flags) {
     } while (error == EINTR);
     if (error == EWOULDBLOCK) {
       const int other = std::exchange(descriptor_, -1);
+      if (take_over(folder, other)) return true;
       try {
         throw_in_use(folder, other);
       } catch (...) {
@@ -131,6 +147,45 @@ bool RunLock::open_and_lock(const std::string& folder, int flags) {
   }
 }
 
+// Replaces the lock file by one that this process holds, if an earlier generation holds the lock in the file `other`,
+// which is closed then. Returns false if it does not.
+bool RunLock::take_over(const std::string& folder, int other) {
+  if (!generation_.follows(generation_in(text_of(other)))) return false;
+  const std::string file = folder + "/lock", temporary = file + ".new";
+  descriptor_ = open(temporary.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (descriptor_ < 0 || flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
+    release();
+    return false;
+  }
+  write_holder();
+  if (rename(temporary.c_str(), file.c_str()) != 0) {
+    release();
+    unlink(temporary.c_str());
+    return false;
+  }
+  log::warning(format("{}: {} of an earlier start of this run has not ended yet: it will not save any more", folder,
+                      first_line(text_of(other))));
+  close(other);
+  return true;
+}
+
+void RunLock::require_held(const std::string& folder) const {
+  if (!held() || is_same_file(descriptor_, folder + "/lock")) return;
+  throw Error(
+      ErrorKind::peer, SourceLocation{folder},
+      format("a later start of this run has taken over the directory ({}), so that this one ends without saving",
+             lock_holder(folder)));
+}
+
+// Writes this process and its generation into the lock file.
+void RunLock::write_holder() const {
+  std::string text = format("process {} on {}\n", getpid(), host_name());
+  if (!generation_.launch.empty()) text += format("launch {} generation {}\n", generation_.launch, generation_.number);
+  if (ftruncate(descriptor_, 0) != 0 || pwrite(descriptor_, text.data(), text.size(), 0) < 0) {
+    log::debug("the process could not be written into the lock file");
+  }
+}
+
 void RunLock::take_existing(const std::string& folder) { open_and_lock(folder, 0); }
 
 void RunLock::take(const std::string& folder) {
@@ -141,10 +196,7 @@ void RunLock::take(const std::string& folder) {
       created_file_ = folder + "/lock";
       open_and_lock(folder, O_CREAT);
     }
-    const std::string holder = format("process {} on {}\n", getpid(), host_name());
-    if (ftruncate(descriptor_, 0) != 0 || pwrite(descriptor_, holder.data(), holder.size(), 0) < 0) {
-      log::debug("the process could not be written into the lock file");
-    }
+    write_holder();
   } catch (...) {
     release_and_remove();
     throw;
@@ -152,7 +204,7 @@ void RunLock::take(const std::string& folder) {
 }
 
 void RunLock::release_and_remove() {
-  if (held() && !created_file_.empty()) unlink(created_file_.c_str());
+  if (held() && !created_file_.empty() && is_same_file(descriptor_, created_file_)) unlink(created_file_.c_str());
   created_file_.clear();
   for (const std::string& folder : created_folders_) rmdir(folder.c_str());  // fails if the folder is not empty
   created_folders_.clear();

@@ -3,13 +3,27 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace trainctl {
 
+// One start of a run's ranks by a supervisor, which may start them several times.
+struct Generation {
+  std::string launch = {};  // the supervisor; "" if there is none
+  int number = 0;           // grows with each start
+
+  // Whether the same supervisor has started this generation after `other`.
+  bool follows(const Generation& other) const {
+    return !launch.empty() && launch == other.launch && number > other.number;
+  }
+};
+
 class RunLock {
  public:
-  RunLock() = default;
+  // A lock that an earlier generation of the same run holds is taken over: ranks on a host that was cut off from the
+  // others may still run, and must not write in the directory any more (require_held()).
+  explicit RunLock(Generation generation = {}) : generation_(std::move(generation)) {}
   ~RunLock();
   RunLock(const RunLock&) = delete;
   RunLock& operator=(const RunLock&) = delete;
@@ -24,9 +38,15 @@ class RunLock {
   void release_and_remove();
   void release();
   bool held() const { return descriptor_ >= 0; }
+  // Throws Error{peer} if a later generation of the run has taken over the lock.
+  void require_held(const std::string& folder) const;
 
  private:
   bool open_and_lock(const std::string& folder, int flags);
+  bool take_over(const std::string& folder, int other);
+  void write_holder() const;
+
+  Generation generation_;
 
   int descriptor_ = -1;
   std::string created_file_;                  // "" if the file existed before take()

@@ -90,7 +90,11 @@ Situation find_situation(const Variables& variables, MpiLibrary mpi) {
     situation.local_rank = variables.number(names.local_rank).value_or(0);
     situation.local_ranks = variables.number(names.local_ranks).value_or(1);
     situation.supervised = !situation.status_file.empty();
-    if (situation.supervised) situation.restart = read_restart(variables.text(restart_variable));
+    if (situation.supervised) {
+      situation.restart = read_restart(variables.text(restart_variable));
+      situation.launch = variables.text(launch_variable);
+      if (situation.restart) situation.attempt = situation.restart->event.attempt;
+    }
     situation.bound = !situation.supervised && variables.has(bound_variable);
   } else if (tasks > 0 && srun_rank) {
     situation.started_by = StartedBy::srun;

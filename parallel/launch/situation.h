@@ -30,6 +30,8 @@ struct Situation {
   std::string terminal;                 // supervised ranks: path of the terminal, if it belongs to this host
   bool output_on_terminal = false;      // supervised ranks: whether standard output is a terminal
   std::optional<Restart> restart;       // supervised ranks: why they were started again
+  std::string launch;                   // supervised ranks: names the supervisor among all of all times and hosts
+  int attempt = 1;                      // supervised ranks: how many times the supervisor has started ranks
 
   bool is_rank() const { return started_by == StartedBy::mpirun || started_by == StartedBy::srun; }
 };

@@ -47,6 +47,8 @@ inline constexpr std::string_view output_variable = "TRAINCTL_OUTPUT_TERMINAL";
 inline constexpr std::string_view config_variable = "TRAINCTL_CONFIG_TEXT";
 // Why the ranks were started again, see restart.h; empty in the first attempt.
 inline constexpr std::string_view restart_variable = "TRAINCTL_RESTART";
+// The name of the supervisor, see Situation::launch.
+inline constexpr std::string_view launch_variable = "TRAINCTL_LAUNCH";
 // Tells MPI that ranks are bound to cores.
 inline constexpr std::string_view bound_variable = "OMPI_MCA_orte_bound_at_launch";
 

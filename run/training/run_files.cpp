@@ -69,7 +69,7 @@ RunFiles open_run_files(const RunSpec& spec, const TrainingRequest& request) {
   const std::string continued = request.restart ? request.restart->run_directory : "";
   files.directory = std::make_unique<RunDirectory>(RunRequest{
       name_in_array(spec.name, Variables::of_process()), continued.empty() ? request.run_directory : continued,
-      !continued.empty() || request.resume != "never", request.config});
+      !continued.empty() || request.resume != "never", request.config, request.generation});
   if (files.directory->is_finished()) return files;
   if (spec.log.prometheus && request.scaling == nullptr) {
     files.prometheus = std::make_unique<Prometheus>(*spec.log.prometheus, spec.name, files.directory->metrics_path());
@@ -94,9 +94,11 @@ void claim_directory(RunFiles& files, const RunSpec& spec, const TrainingRequest
       log::info(notice);
     }
   }
-  files.store = std::make_unique<CheckpointStore>(files.directory->path(), StorePolicy{spec.checkpoint.keep});
+  const auto require_current = [directory = files.directory.get()] { directory->require_current(); };
+  files.store =
+      std::make_unique<CheckpointStore>(files.directory->path(), StorePolicy{spec.checkpoint.keep}, require_current);
   files.sink = std::make_unique<MetricsFanOut>();
-  files.sink->add(std::make_unique<MetricsJsonl>(files.directory->metrics_path(), spec.log.every));
+  files.sink->add(std::make_unique<MetricsJsonl>(files.directory->metrics_path(), spec.log.every, require_current));
   if (spec.log.tensorboard) {
     auto board = std::make_unique<TensorBoard>(files.directory->path() + "/tensorboard", to_yaml(config),
                                                layer_graph(spec.model, data.inputs), spec.log.every,

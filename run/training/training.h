@@ -7,6 +7,7 @@
 
 #include "core/base/document.h"
 #include "io/metrics/progress.h"
+#include "io/metrics/run_lock.h"
 #include "parallel/launch/restart.h"
 
 namespace trainctl {
@@ -23,6 +24,7 @@ struct TrainingRequest {
   std::string resume = "auto";  // auto, never, or the path of a checkpoint
   ProgressStyle progress = ProgressStyle::automatic;
   std::optional<Restart> restart;  // why the supervisor has started the ranks again
+  Generation generation;           // the start of the ranks
   SupervisedTerminal terminal;     // terminal of a supervised rank: see Situation
   bool quiet = false;
   bool json = false;               // the end event is printed to stdout

@@ -171,6 +171,31 @@ TEST_CASE("a run on one rank starts again, too") {
   CHECK(events(directory, "end").back().at("weights_sha256") == undisturbed_weights(folder, config));
 }
 
+// A rank that was cut off from its supervisor, as on a host that is frozen: the supervisor has started the run again.
+TEST_CASE("a rank of an earlier start saves no more when it wakes up, and ends") {
+  const Folder folder;
+  const std::string config = write_config(folder), directory = folder / "frozen";
+  Command old(folder, {"run", config, "--ranks", "2", "--run-dir", directory, "--progress", "none", "--set",
+                       "train.epochs=100000"});
+  REQUIRE(comes_true([&] { return has_checkpoint(directory); }));
+  const std::map<int, pid_t> ranks = old.ranks();
+  old.send(SIGSTOP);
+  kill(ranks.at(0), SIGSTOP);
+  const std::string lock = read_file(directory + "/lock"), launch = lock.substr(lock.find("launch ") + 7);
+  const Command next(folder, {"run", config, "--run-dir", directory, "--progress", "none"}, ".",
+                     {"TRAINCTL_LAUNCH=" + launch.substr(0, launch.find(' ')), "TRAINCTL_RESTART={\"attempt\": 2}",
+                      "TRAINCTL_STATUS_FILE=" + folder / "status", "OMPI_COMM_WORLD_SIZE=1", "OMPI_COMM_WORLD_RANK=0"});
+  CHECK(next.says("it will not save any more"));
+  kill(ranks.at(0), SIGCONT);
+  CHECK(comes_true([&] {
+    return kill(ranks.at(0), 0) != 0 ||
+           read_file(format("/proc/{}/stat", ranks.at(0))).find(") Z") != std::string::npos;
+  }));
+  old.send(SIGCONT);
+  CHECK(old.wait() == 5);
+  CHECK(contains(old.errors(), "a later start of this run has taken over the directory"));
+}
+
 TEST_CASE("resize tells what cannot be resized") {
   const Folder folder;
   CHECK(trainctl(folder, {"resize", folder / "nowhere", "--ranks", "2"}).code == 2);

@@ -96,7 +96,7 @@ Variables::Map terminal(bool first_rank_here) {
 
 }  // namespace
 
-MpirunCommand::MpirunCommand(const LaunchPlan& plan, const std::vector<std::string>& command,
+MpirunCommand::MpirunCommand(const LaunchPlan& plan, const std::vector<std::string>& command, const std::string& launch,
                              const std::optional<Restart>& restart, const Mpirun& mpirun, bool shows_output)
     : mpirun_(mpirun), words_(plan.mpirun), environment_(plan.environment) {
   words_.front() = mpirun.find();
@@ -119,6 +119,7 @@ MpirunCommand::MpirunCommand(const LaunchPlan& plan, const std::vector<std::stri
   const Variables::Map screen = terminal(plan.first_rank_here);
   shows_bar_ = !screen.empty();
   for (const auto& [name, value] : screen) pass(name, value);
+  pass(std::string(launch_variable), launch);
   pass(std::string(restart_variable), restart ? to_text(*restart) : "");
   pass(std::string(output_variable), shows_output && isatty(STDOUT_FILENO) != 0 ? "1" : "0");
   // Separates the launcher's messages from the ranks' output.

@@ -16,12 +16,13 @@ struct LaunchPlan;
 
 class MpirunCommand {
  public:
-  // `command`: the command of each rank. `restart`: the failed attempt before this one, if there is one.
+  // `command`: the command of each rank. `launch`: the name of this supervisor, see Situation. `restart`: the failed
+  // attempt before this one, if there is one.
   // `shows_output`: whether the ranks' standard output is forwarded to this process's standard output. Throws
   // Error{config} if mpirun is not installed, Error{resource} if this host does not have the resources that the ranks
   // need to start.
-  MpirunCommand(const LaunchPlan& plan, const std::vector<std::string>& command, const std::optional<Restart>& restart,
-                const Mpirun& mpirun, bool shows_output);
+  MpirunCommand(const LaunchPlan& plan, const std::vector<std::string>& command, const std::string& launch,
+                const std::optional<Restart>& restart, const Mpirun& mpirun, bool shows_output);
 
   const std::vector<std::string>& words() const { return words_; }
   const Variables::Map& environment() const { return environment_; }

@@ -23,11 +23,17 @@
 
 namespace trainctl {
 
+std::string launch_name() {
+  const auto time = std::chrono::system_clock::now().time_since_epoch();
+  return format("{}-{}-{}", this_host(), getpid(), std::chrono::duration_cast<std::chrono::microseconds>(time).count());
+}
+
 MpirunWatch::MpirunWatch(Supervision& supervision, const ChildProcess& child, std::string status_file,
                          const LaunchPlan& plan, Mpirun& mpirun, const SupervisionOptions& options,
                          const Restarts& restarts)
     : supervision_(supervision),
       restarts_(restarts),
+      plan_(plan),
       requests_(supervision.requests),
       mpirun_(mpirun),
       child_(child),
@@ -142,7 +148,7 @@ void MpirunWatch::check_for_change() {
   const std::string log = read_log_path(status_file_);
   if (log.empty() || read_status(status_file_)) return;
   join_log();
-  changed_plan_ = restarts_.changed_plan(std::filesystem::path(log).parent_path().string());
+  changed_plan_ = restarts_.changed_plan(plan_, std::filesystem::path(log).parent_path().string());
   if (changed_plan_) note_request(change_, SIGUSR1, now);
 }
 

@@ -21,11 +21,15 @@ namespace trainctl {
 struct Restarts;
 struct SupervisionOptions;
 
+// Returns a name for this supervisor: its host, process and time.
+std::string launch_name();
+
 // State that persists across all attempts to run the ranks.
 struct Supervision {
   Signals signals;
   StopRequests requests;
-  std::string log;  // path of the run's log, to which this process also logs; "" before it is known
+  std::string log;                     // path of the run's log, to which this process also logs; "" before it is known
+  std::string launch = launch_name();  // see Situation::launch
 };
 
 class MpirunWatch {
@@ -75,6 +79,7 @@ class MpirunWatch {
 
   Supervision& supervision_;
   const Restarts& restarts_;
+  const LaunchPlan& plan_;
   StopRequests& requests_;
   StopRequests change_;  // the request to stop for a changed plan
   std::optional<LaunchPlan> changed_plan_;

@@ -79,7 +79,7 @@ AttemptEnd run_attempt(const LaunchPlan& plan, const std::vector<std::string>& c
                        const Restarts& restarts, Supervision& supervision) {
   const std::int64_t memory_kills_before = memory_kills();
   const std::unique_ptr<Mpirun> mpirun = mpirun_of(plan.mpi);
-  const MpirunCommand prepared(plan, command, restart, *mpirun, !options.holds_output);
+  const MpirunCommand prepared(plan, command, supervision.launch, restart, *mpirun, !options.holds_output);
   const std::string& status_file = prepared.status_file();
   // Rank 0 may have drawn a progress bar, which must be erased before this process prints a line.
   if (prepared.shows_bar()) log::set_terminal_hooks([] { std::fputs("\r\x1b[K", stderr); }, {});

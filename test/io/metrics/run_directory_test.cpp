@@ -313,4 +313,43 @@ TEST_CASE("the newest run of a config has the same config, or else the same mode
   CHECK(model_differences("elsewhere/step-1", other).empty());
 }
 
+TEST_CASE("a later start of a run takes over its directory, and the earlier one writes no more") {
+  const TemporaryFolder parent;
+  const std::string path = parent / "run";
+  const auto of_start = [&](const std::string& launch, int number) {
+    RunRequest wanted = request(config("6"), path);
+    wanted.generation = {launch, number};
+    return wanted;
+  };
+  RunDirectory first(of_start("n1-77-5", 1));
+  first.claim(config("6"));
+  const auto require_first = [&first] { first.require_current(); };
+  CheckpointStore store(path, {}, require_first);
+  test::save(store, RandomSnapshot(1, 10).snapshot);
+  MetricsJsonl metrics(first.metrics_path(), Duration::steps(1), require_first);
+
+  for (const auto& [launch, number] : {std::pair("n1-77-5", 1), {"n1-78-5", 2}, {"", 2}}) {
+    INFO(launch << ' ' << number);
+    CHECK(failure_of([&, launch = launch, number = number] {
+            RunDirectory(of_start(launch, number));
+          }).find("another trainctl is running in this directory: process") != std::string::npos);
+  }
+  CHECK_NOTHROW(first.require_current());
+
+  RunDirectory second(of_start("n1-77-5", 2));
+  second.claim(config("6"));
+  CHECK(second.resumes());
+  ErrorKind kind = ErrorKind::internal;
+  CHECK(failure_of([&] { test::save(store, RandomSnapshot(2, 20).snapshot); }, &kind)
+            .find("a later start of this run has taken over the directory (process ") != std::string::npos);
+  CHECK(kind == ErrorKind::peer);
+  CHECK_THROWS_AS(metrics.end({}), Error);
+  CHECK(list_checkpoints(path).size() == 1);
+  CHECK(fs::file_size(first.metrics_path()) == 0);
+  CHECK_NOTHROW(second.require_current());
+  CHECK(failure_of([&] { RunDirectory(of_start("n1-77-5", 1)); }).find("another trainctl") != std::string::npos);
+  test::save(CheckpointStore(path, {}, [&second] { second.require_current(); }), RandomSnapshot(2, 20).snapshot);
+  CHECK(list_checkpoints(path).size() == 2);
+}
+
 }  // namespace trainctl::test::run_directory_test

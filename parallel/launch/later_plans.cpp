@@ -1,0 +1,151 @@
+// Plans the attempts of a run after the first one.
+#include "parallel/launch/later_plans.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+#include <vector>
+
+#include "core/base/error.h"
+#include "core/base/format.h"
+#include "core/base/log.h"
+#include "core/base/table.h"
+#include "parallel/launch/remote/asked_hosts.h"
+#include "parallel/launch/remote/shell.h"
+#include "parallel/launch/supervisor/outcome.h"
+#include "parallel/launch/supervisor/resize.h"
+
+namespace trainctl {
+namespace {
+
+bool contains(const std::vector<std::string>& words, const std::string& word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+}  // namespace
+
+LaunchPlan LaterPlans::next(const LaunchPlan& before, const Outcome& outcome) {
+  LaunchRequest request = request_again(before.wanted_ranks);
+  if (before.tf_config || request.hosts.size() < 2 || shell_agent(request.variables).empty()) return before;
+  keep_answering_hosts(request, outcome, before.wanted_ranks);
+  LaunchPlan plan = plan_launch(request);
+  ask_hosts(request, false, plan);
+  plan.wanted_ranks = before.wanted_ranks;
+  pause_ = first_pause_;
+  next_probe_ = Clock::now() + pause_;
+  return plan;
+}
+
+std::optional<LaunchPlan> LaterPlans::changed(const LaunchPlan& now, const std::string& run_directory) {
+  std::optional<LaunchPlan> plan = resized(run_directory);
+  return plan ? std::move(plan) : grown(now);
+}
+
+// Returns the plan that `trainctl resize` has requested for the run in this directory; empty if there is no request. A
+// request that cannot be met is removed with a warning. Contacts no hosts.
+std::optional<LaunchPlan> LaterPlans::resized(const std::string& run_directory) const {
+  const std::optional<int> ranks = requested_ranks_of(run_directory);
+  if (!ranks || !remove_request(run_directory)) return {};
+  try {
+    require_trainable(*ranks);
+    LaunchPlan plan = plan_launch(request_again(*ranks));
+    for (const std::string& warning : plan.warnings) log::warning(warning);
+    return plan;
+  } catch (const Error& error) {
+    log::warning(
+        format("the run goes on as before, since it cannot train on {}: {}", counted(*ranks, "rank"), error.what()));
+    return {};
+  }
+}
+
+// Returns a plan with more ranks if the run has lost hosts and some of them can take part again; otherwise an empty
+// value. Asks the missing hosts less and less often: the pause doubles after each answer. The first pause doubles
+// whenever the run grows, so that a host that fails again and again interrupts the run less and less often.
+std::optional<LaunchPlan> LaterPlans::grown(const LaunchPlan& now) {
+  constexpr std::chrono::seconds longest_pause(600);
+  if (now.ranks >= now.wanted_ranks || Clock::now() < next_probe_) return {};
+  LaunchRequest request = request_again(now.wanted_ranks);
+  const LaunchPlan whole = plan_launch(request);
+  if (!probe_) {
+    std::vector<std::string> missing;
+    std::copy_if(whole.other_hosts.begin(), whole.other_hosts.end(), std::back_inserter(missing),
+                 [&](const std::string& host) { return !contains(now.other_hosts, host); });
+    if (!missing.empty()) probe_.emplace(missing, host_check(request, whole));
+    return {};
+  }
+  const std::optional<std::vector<std::string>> back = probe_->available();
+  if (!back) return {};
+  probe_.reset();
+  pause_ = std::min(2 * pause_, longest_pause);
+  next_probe_ = Clock::now() + pause_;
+  std::erase_if(request.hosts, [&](const Host& host) {
+    return contains(whole.other_hosts, host.name) && !contains(now.other_hosts, host.name) &&
+           !contains(*back, host.name);
+  });
+  const int ranks = ranks_on(request, now.wanted_ranks);
+  if (ranks <= now.ranks) return {};
+  first_pause_ = std::min(2 * first_pause_, longest_pause);
+  for (const std::string& host : *back) log::info(format("{} can take part again", host));
+  request.ranks = ranks;
+  LaunchPlan plan = plan_launch(request);
+  plan.wanted_ranks = now.wanted_ranks;
+  return plan;
+}
+
+LaunchRequest LaterPlans::request_again(int ranks) const {
+  LaunchRequest request = request_();
+  request.ranks = ranks;
+  request.always_supervised = true;
+  return request;
+}
+
+// Returns the largest number of ranks in whole replicas that the hosts of a request have slots for, at most `wanted`.
+int LaterPlans::ranks_on(const LaunchRequest& request, int wanted) const {
+  const int replica = cluster_.ranks_of_replica;
+  return std::min(wanted, total_slots(request.hosts)) / replica * replica;
+}
+
+// Removes from a request the host that a failed attempt has lost and those that do not answer, and limits its ranks to
+// those that can train on the other hosts: a whole number of replicas, and at most `wanted`. Throws Error{peer} if too
+// few ranks are left.
+void LaterPlans::keep_answering_hosts(LaunchRequest& request, const Outcome& failure, int wanted) const {
+  const LaunchPlan plan = plan_launch(request);
+  auto lost = unavailable_hosts(plan.other_hosts, host_check(request, plan));
+  if (lost.empty() && (failure.kind == OutcomeKind::host_lost || failure.kind == OutcomeKind::host_unreachable)) {
+    for (const std::string& host : plan.other_hosts) {
+      if (without_user(host) == failure.host) lost.emplace_back(host, "the attempt before was lost by it");
+    }
+  }
+  for (const auto& [host, problem] : lost) {
+    log::warning(format("{} cannot take part: {}", host, problem));
+    std::erase_if(request.hosts, [&name = host](const Host& each) { return each.name == name; });
+  }
+  const int ranks = ranks_on(request, wanted), least = std::max(cluster_.restarts.min_ranks, cluster_.ranks_of_replica);
+  if (ranks < std::min(least, wanted)) {
+    throw Error(ErrorKind::peer,
+                format("the hosts that answer have {} slots, and the run needs at least {} ranks",
+                       total_slots(request.hosts), least),
+                "start the run again when the hosts are back");
+  }
+  request.ranks = ranks;
+}
+
+// Throws Error{config} if the strategy does not permit this number of ranks.
+void LaterPlans::require_trainable(int ranks) const {
+  const int replica = cluster_.ranks_of_replica;
+  if (ranks % replica != 0) {
+    throw Error(ErrorKind::config, format("a replica has {}", counted(replica, "rank")),
+                format("request a multiple of {}", replica));
+  }
+  if (cluster_.fixed_ranks && ranks != *cluster_.fixed_ranks) {
+    throw Error(ErrorKind::config, format("strategy.data fixes the number of ranks at {}", *cluster_.fixed_ranks),
+                "leave `data` out of the strategy");
+  }
+  if (cluster_.max_ranks && ranks > *cluster_.max_ranks) {
+    throw Error(ErrorKind::config,
+                format("the strategy has logical shards for at most {}", counted(*cluster_.max_ranks, "rank")),
+                "request fewer ranks");
+  }
+}
+
+}  // namespace trainctl
