@@ -59,6 +59,7 @@ void ReplayWatch::print() {
               {"op", found_.op},
               {"phase", found_.phase},
               {"sample", found_.sample ? Json(*found_.sample) : Json()},
+              {"sample_was_read", found_.sample_was_read},
               {"rank", std::max(0, found_.rank)}};
   }
   std::cout << replay_line

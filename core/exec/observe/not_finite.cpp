@@ -24,12 +24,28 @@ std::ptrdiff_t first_not_finite(const std::byte* bytes, std::size_t count, DType
   return -1;
 }
 
+// The bits of the largest absolute value, without its sign: they are ordered like the values.
+std::uint32_t largest_magnitude(const std::byte* bytes, std::size_t count, DType dtype) {
+  const std::size_t size = static_cast<std::size_t>(size_of(dtype));
+  std::uint32_t largest = 0;
+  for (std::size_t at = 0; at + size <= count; at += size) {
+    std::uint32_t bits = 0;
+    std::memcpy(&bits, bytes + at, size);
+    largest = std::max(largest, bits & (size == 4 ? 0x7FFFFFFFu : 0x7FFFu));
+  }
+  return largest;
+}
+
 }  // namespace
 
 std::string to_text(const NotFiniteTensor& tensor) {
   if (tensor.name.empty()) return "";
   std::string text = format("'{}', written by {} in {}", tensor.name, tensor.op, tensor.phase);
-  if (tensor.sample) text += format(", for sample {} of the data", *tensor.sample);
+  if (tensor.sample) {
+    text +=
+        format("{} {} of the data",
+               tensor.sample_was_read ? ", which read its largest value for sample" : ", for sample", *tensor.sample);
+  }
   if (tensor.rank >= 0) text += format(" (rank {})", tensor.rank);
   return text;
 }
@@ -50,28 +66,57 @@ void NotFiniteSearch::ran(const PlacedProgram& program, int segment, int op, int
     found_.op = done.def->kind();
     found_.phase = name_of(phase, program.segment(segment).variant);
     found_.sample = sample_of(program.program, tensor, dtype);
-    position_ = position_in_step(program, segment, op, rank_);
+    if (!found_.sample && !samples_.empty()) {
+      found_.sample = largest_sample_read(program, done, slot);
+      found_.sample_was_read = found_.sample.has_value();
+    }
+    // Ranks with other micro-batches may number their segments differently: the phase comes first.
+    constexpr double max_segments = 1e6;
+    position_ = max_segments * static_cast<double>(phase) + position_in_step(program, segment, op, rank_);
     return;
   }
 }
 
-// The first sample whose values are not finite. Activations hold the samples of a micro-batch one after the other, in
-// every layout. Samples that cannot be read have no values of their own.
-std::optional<std::int64_t> NotFiniteSearch::sample_of(const Program& program, const Tensor& tensor,
-                                                       DType dtype) const {
+// Where bytes_ hold the values of each sample of the micro-batch, one after the other, as activations and inputs do in
+// every layout; empty for other tensors.
+std::optional<NotFiniteSearch::Rows> NotFiniteSearch::rows_of(const Program& program, const Tensor& tensor) const {
   const std::int64_t first = follower_.item(program).micro_batch * program.micro_batch_samples;
   const std::int64_t rows = tensor.type.shape.rank() > 0 ? tensor.type.shape[0] : 0;
-  const bool by_sample = tensor.role == Role::activation && first >= 0 &&
+  const bool by_sample = (tensor.role == Role::activation || tensor.role == Role::input) && first >= 0 &&
                          (rows == program.micro_batch_samples || rows == program.rest_samples);
-  if (!by_sample || rows == 0 || std::ssize(bytes_) % rows != 0) return {};
-  const std::int64_t count = std::min(rows, std::ssize(samples_) - first);
-  const std::size_t bytes = bytes_.size() / static_cast<std::size_t>(rows);
-  for (std::int64_t i = 0; i < count; ++i) {
-    const std::int64_t sample = samples_[static_cast<std::size_t>(first + i)];
-    if (sample < 0 || first_not_finite(bytes_.data() + static_cast<std::size_t>(i) * bytes, bytes, dtype) < 0) continue;
-    return sample;
+  if (!by_sample || rows == 0 || std::ssize(bytes_) % rows != 0 || first >= std::ssize(samples_)) return {};
+  return Rows{samples_.data() + first, static_cast<std::size_t>(std::min(rows, std::ssize(samples_) - first)),
+              bytes_.size() / static_cast<std::size_t>(rows)};
+}
+
+// The first sample whose values are not finite. Samples that cannot be read have no values of their own.
+std::optional<std::int64_t> NotFiniteSearch::sample_of(const Program& program, const Tensor& tensor,
+                                                       DType dtype) const {
+  const std::optional<Rows> rows = rows_of(program, tensor);
+  for (std::size_t i = 0; rows && i < rows->count; ++i) {
+    if (rows->samples[i] < 0 || first_not_finite(bytes_.data() + i * rows->bytes, rows->bytes, dtype) < 0) continue;
+    return rows->samples[i];
   }
   return {};
+}
+
+// The sample with the largest absolute value in the op's inputs.
+std::optional<std::int64_t> NotFiniteSearch::largest_sample_read(const PlacedProgram& program, const Op& op, int slot) {
+  std::optional<std::int64_t> sample;
+  std::uint32_t largest = 0;
+  for (const TensorId input : op.inputs) {
+    const DType dtype = program.tensor(input).layout.dtype;
+    if (dtype != DType::float32 && dtype != DType::bfloat16 && dtype != DType::float16) continue;
+    engine_.read_tensor(program_, input, bytes_, slot);
+    const std::optional<Rows> rows = rows_of(program.program, program.program.tensor(input));
+    for (std::size_t i = 0; rows && i < rows->count; ++i) {
+      const std::uint32_t own = largest_magnitude(bytes_.data() + i * rows->bytes, rows->bytes, dtype);
+      if (rows->samples[i] < 0 || (sample && own <= largest)) continue;
+      largest = own;
+      sample = rows->samples[i];
+    }
+  }
+  return sample;
 }
 
 }  // namespace trainctl

@@ -13,11 +13,14 @@
 namespace trainctl {
 
 struct NotFiniteTensor {
-  std::string name;                         // "" if all values are finite
-  std::string op;                           // kind of the op that wrote it, which is not a receive: "conv2d"
-  std::string phase;                        // "forward", "backward" or "update"
-  std::optional<std::int64_t> sample = {};  // number of the first sample in the data set whose values are not finite
-  int rank = -1;                            // the rank that found it; -1: a single rank
+  std::string name;   // "" if all values are finite
+  std::string op;     // kind of the op that wrote it, which is not a receive: "conv2d"
+  std::string phase;  // "forward", "backward" or "update"
+  // The number in the data set of the first sample whose values are not finite or, if the tensor has no values of
+  // single samples (a loss, say), of the sample with the largest value that the op has read.
+  std::optional<std::int64_t> sample = {};
+  bool sample_was_read = false;  // the latter
+  int rank = -1;                 // the rank that found it; -1: a single rank
 };
 
 // Returns a text such as "'conv1/output', written by conv2d in forward, for sample 131 of the data (rank 1)"; "" if all
@@ -39,14 +42,21 @@ class NotFiniteSearch final : public OpObserver {
   double position() const { return position_; }
 
  private:
+  struct Rows {
+    const std::int64_t* samples = nullptr;
+    std::size_t count = 0;  // number of samples
+    std::size_t bytes = 0;  // bytes of the values of a sample
+  };
+  std::optional<Rows> rows_of(const Program& program, const Tensor& tensor) const;
   std::optional<std::int64_t> sample_of(const Program& program, const Tensor& tensor, DType dtype) const;
+  std::optional<std::int64_t> largest_sample_read(const PlacedProgram& program, const Op& op, int slot);
 
   Engine& engine_;
   int program_;
   MeshRank rank_;
   std::vector<std::int64_t> samples_;
   ScheduleFollower follower_;
-  std::vector<std::byte> bytes_;
+  std::vector<std::byte> bytes_;  // values of the tensor that was read last
   NotFiniteTensor found_;
   double position_ = std::numeric_limits<double>::infinity();
 };

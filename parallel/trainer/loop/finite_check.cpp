@@ -22,13 +22,15 @@ std::string json_of(const NotFiniteTensor& found) {
   return json_text({{"name", found.name},
                     {"op", found.op},
                     {"phase", found.phase},
-                    {"sample", found.sample ? Json(*found.sample) : Json()}});
+                    {"sample", found.sample ? Json(*found.sample) : Json()},
+                    {"sample_was_read", found.sample_was_read}});
 }
 
 NotFiniteTensor tensor_in(const std::string& text) {
   const Json json = parse_json(text);
   NotFiniteTensor found{json.at("name"), json.at("op"), json.at("phase")};
   if (const Json& sample = json.at("sample"); !sample.is_null()) found.sample = sample.get<std::int64_t>();
+  found.sample_was_read = json.at("sample_was_read");
   return found;
 }
 

@@ -96,7 +96,7 @@ class TrainingLoop {
   void not_finite(const StartedStep& step, const std::string& cause);
   void skip_update(const StartedStep& step, const std::string& cause, bool values_are_finite);
   void roll_back(const StartedStep& step, const std::string& cause, bool values_are_finite);
-  [[noreturn]] void diverged(const StartedStep& step, const std::string& cause);
+  [[noreturn]] void diverged(const StartedStep& step, const std::string& cause, const std::string& detail = "");
 
   LoopContext parts_;
   LoopPlan plan_;

@@ -27,14 +27,13 @@ void TrainingLoop::not_finite(const StartedStep& step, const std::string& cause)
 void TrainingLoop::skip_update(const StartedStep& step, const std::string& cause, bool values_are_finite) {
   SkippedBatches& skipped = parts_.finite.skipped();
   if (!values_are_finite) {
-    diverged(step, cause +
-                       ", and neither are the parameters, so that no later step can be: train.on_not_finite: skip "
-                       "does not help");
+    diverged(step, cause, "; the parameters are not finite either, so that it does not help to skip steps");
   }
   const std::int64_t most = parts_.finite.policy().max_skipped;
   if (skipped.in_a_row() >= most) {
-    diverged(step, format("{}; the updates of {} before it were skipped, too, as many as train.max_skipped allows",
-                          cause, counted(most, "step")));
+    diverged(step, cause,
+             format("; the updates of {} before it were skipped, too, as many as train.max_skipped allows",
+                    counted(most, "step")));
   }
   skipped.count_left_out();
   const std::int64_t number = state_.step + 1;
@@ -56,19 +55,17 @@ void TrainingLoop::roll_back(const StartedStep& step, const std::string& cause, 
   const std::int64_t most = parts_.finite.policy().max_skipped;
   // The newest checkpoint may have the same parameters.
   const std::int64_t since = values_are_finite ? parts_.checkpoints.saved_step() : 0;
-  if (batch < 0 || skipped.count_from(since) >= most) {
-    diverged(step,
-             batch < 0
-                 ? cause + ", and neither are the initial parameters"
-                 : format("{}; batches skipped since the last checkpoint: {}, as many as train.max_skipped allows",
-                          cause, most));
+  if (batch < 0) diverged(step, cause, "; the initial parameters are not finite either");
+  if (skipped.count_from(since) >= most) {
+    diverged(step, cause,
+             format("; batches skipped since the last checkpoint: {}, as many as train.max_skipped allows", most));
   }
   queue_.drain();
   skipped.add(batch);
   rollback_ = Rollback{state_.step, batch, cause, std::move(skipped)};
 }
 
-void TrainingLoop::diverged(const StartedStep& step, const std::string& cause) {
+void TrainingLoop::diverged(const StartedStep& step, const std::string& cause, const std::string& detail) {
   const StepQueue::Drained later = queue_.drain();
   const std::int64_t number = state_.step + 1;
   std::string replay;
@@ -83,8 +80,8 @@ void TrainingLoop::diverged(const StartedStep& step, const std::string& cause) {
   const std::int64_t saved = parts_.checkpoints.saved_step();
   throw CollectiveError(
       ErrorKind::diverged,
-      format("training diverged at step {} (epoch {:.2f}): {}", number, epoch(),
-             tensor.empty() ? cause : "the first tensor that is not finite is " + tensor),
+      format("training diverged at step {} (epoch {:.2f}): {}{}", number, epoch(),
+             tensor.empty() ? cause : "the first tensor that is not finite is " + tensor, detail),
       format("lower the learning rate, add warmup or clip_norm, or look at the data{}{}",
              saved < 0 ? "" : format("; the last checkpoint is of step {}, before the divergence", saved), replay));
 }
