@@ -16,6 +16,7 @@
 #include "io/metrics/run_directory.h"
 #include "parallel/comm/text.h"
 #include "parallel/health/doctor/doctor.h"
+#include "parallel/health/doctor/exchanges.h"
 #include "parallel/health/doctor/nccl/capture.h"
 #include "parallel/launch/host/resources.h"
 #include "parallel/launch/plan.h"
@@ -35,7 +36,11 @@ struct DoctorOptions {
   CommonOptions common;
   LaunchFlags launch;
   std::string run_directory;
+  bool gpus = false;  // whether the data that GPUs exchange is checked
 };
+
+// The longest wait for data that GPUs exchange, in seconds.
+constexpr double longest_exchange = 60;
 
 // Returns why a run could not use its directory; "" if it could.
 std::string why_no_run_directory(const DoctorOptions& options, const RunSpec& spec) {
@@ -83,6 +88,20 @@ void examine_links(const NcclLogCapture& log, bool json, RankDevice& device, Ran
   if (json && context.situation.supervised) write_output(doctor_json(info, problems));
 }
 
+// Checks the data that each two GPUs exchange, and adds the result to the information about rank 0.
+void check_exchanges(RankDevice& device, World& world, std::vector<Json>& info, std::vector<Problem>& problems) {
+  if (!device.peers) {
+    const std::string why = world.size() > 1 ? "the ranks compute on CPUs" : "there is one rank";
+    if (world.rank() == 0) problems.push_back({false, "", "no data between GPUs was checked: " + why, ""});
+    return;
+  }
+  const std::vector<Exchange> exchanges =
+      exchange_data(*device.peers, *device.backend, world.communicator(), device.host);
+  if (world.rank() != 0) return;
+  info.front()["exchanges"] = to_json(exchanges);
+  for (Problem& problem : problems_of(exchanges, world.hosts())) problems.push_back(std::move(problem));
+}
+
 // Prints the verdict or, as JSON, the whole report. `shown`: the number of problems that were printed before.
 void show_last(bool json, const std::vector<Json>& info, const std::vector<Problem>& problems, std::size_t shown) {
   answer(json ? doctor_json(info, problems) : verdict_text(problems, shown));
@@ -119,6 +138,7 @@ int examine(const DoctorOptions& options, const RunSpec& spec, const std::string
       if (nccl_log && device.peers && device.peers->name() == "nccl") {
         examine_links(*nccl_log, json, device, context, info, problems);
       }
+      if (options.gpus) check_exchanges(device, world, info, problems);
       const std::int64_t checkpoint = set_up_run(spec, !options.common.config.empty(), device, context);
       if (shows) add_space_problem(info.front(), checkpoint, problems);
       stopped = any_rank(stops(problems), world.communicator(), host);
@@ -183,6 +203,7 @@ int run_doctor(DoctorOptions& options) {
     show_alone(options.common.json, error.what());
     return no;
   }
+  if (options.gpus) spec.cluster.timeout.value = std::min(spec.cluster.timeout.value, longest_exchange);
   const Situation situation = find_situation(Variables::of_process());
   std::string launch_problem;
   std::optional<Outcome> ranks;
@@ -204,21 +225,23 @@ int run_doctor(DoctorOptions& options) {
 }  // namespace
 
 Subcommand doctor_subcommand() {
-  return {"doctor", "Shows the resources of a run's machines and their problems, and whether the run would start",
-          "trainctl doctor --device cuda", [](CLI::App& app) {
-            auto options = std::make_shared<DoctorOptions>();
-            app.add_option("CONFIG", options->common.config,
-                           "The run's YAML file; without it, checks what every run needs")
-                ->type_name("");
-            app.add_option("--set", options->common.sets, "Replaces a value of the config (repeatable)")
-                ->type_name("PATH=VALUE")
-                ->allow_extra_args(false);
-            add_output_options(app, options->common);
-            add_launch_options(app, options->launch);
-            app.add_option("--run-dir", options->run_directory, "The run's directory; default: runs/<name>")
-                ->type_name("PATH");
-            return [options] { return run_doctor(*options); };
-          }};
+  return {
+      "doctor", "Shows the resources of a run's machines and their problems, and whether the run would start",
+      "trainctl doctor --device cuda", [](CLI::App& app) {
+        auto options = std::make_shared<DoctorOptions>();
+        app.add_option("CONFIG", options->common.config, "The run's YAML file; without it, checks what every run needs")
+            ->type_name("");
+        app.add_option("--set", options->common.sets, "Replaces a value of the config (repeatable)")
+            ->type_name("PATH=VALUE")
+            ->allow_extra_args(false);
+        add_output_options(app, options->common);
+        add_launch_options(app, options->launch);
+        app.add_flag("--gpus", options->gpus,
+                     "Also sends random data between each two GPUs, in both directions, and compares it bit by bit");
+        app.add_option("--run-dir", options->run_directory, "The run's directory; default: runs/<name>")
+            ->type_name("PATH");
+        return [options] { return run_doctor(*options); };
+      }};
 }
 
 }  // namespace trainctl

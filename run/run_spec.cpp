@@ -96,6 +96,31 @@ void check_sync_every(const RunSpec& spec, const Node&, Reader& reader) {
                "differ: use precision bfloat16, or `sync_every: 1`");
 }
 
+// Refuses reactions to steps that are not finite which the other options make impossible.
+void check_not_finite(const RunSpec& spec, const Node&, Reader& reader) {
+  const OnNotFinite action = spec.train.on_not_finite.value;
+  if (action == OnNotFinite::stop) return;
+  const auto refuse = [&](const std::string& why) {
+    reader.error(spec.train.on_not_finite.location,
+                 format("on_not_finite: {} cannot be used here: {}", name_of(action), why));
+  };
+  if (spec.strategy.sync_every.value > 1) {
+    refuse(
+        "with strategy.sync_every, one replica's step changes its weights before the others know that theirs was "
+        "not finite; use `sync_every: 1`, or `on_not_finite: stop`");
+  }
+  if (action == OnNotFinite::skip && !spec.train.players.empty()) {
+    refuse(
+        "the players before the one whose loss is not finite have already been updated in the step; use `rollback` "
+        "or `stop`");
+  }
+  if (action == OnNotFinite::rollback && spec.checkpoint.weights_only) {
+    refuse(
+        "a checkpoint without the optimizer's state is not the state of the run; use `checkpoint.weights_only: "
+        "false`");
+  }
+}
+
 // A run writes all its values into its own config, which is UTF-8. Names of folders and files may be other bytes.
 void require_utf8_values(const Node& node, const std::string& path, const SourceLocation& file, Reader& reader) {
   for (const Node& item : node.items) require_utf8_values(item, path, file, reader);
@@ -142,6 +167,7 @@ Keys<RunSpec> RunSpec::keys() {
       .check(check_name)
       .check(check_inputs_and_outputs)
       .check(check_sync_every)
+      .check(check_not_finite)
       .check(check_monitors);
 }
 

@@ -30,7 +30,7 @@ void update_statistics(const Program& program, std::vector<StatisticUpdate> stat
       op.outputs.push_back(statistic.moving);
     }
     op.def = std::make_shared<UpdateStatistics>(std::move(momenta));
-    op.inputs.insert(op.inputs.end(), {program.step.samples, program.step.agree});
+    op.inputs.insert(op.inputs.end(), {program.step.samples, program.step.agree, program.step.gradient_norm});
     ops.push_back(std::move(op));
     statistics = std::move(later);
   }

@@ -201,6 +201,14 @@ LoaderOptions Data::training_loader(std::int64_t batch_size, const BatchDivision
           allocate};
 }
 
+std::vector<std::int64_t> Data::sample_numbers(const DataPosition& position, std::int64_t count) const {
+  const DataSplit& training = *split(SplitKind::training);
+  const EpochOrder order(training.size(), position.seed, position.epoch, options_.shuffle);
+  std::vector<std::int64_t> numbers;
+  for (std::int64_t i = 0; i < count; ++i) numbers.push_back(training.subset()[order[position.offset + i]]);
+  return numbers;
+}
+
 std::int64_t Data::samples(SplitKind kind) const { return has(kind) ? split(kind)->size() : 0; }
 
 std::unique_ptr<BatchSource> Data::training(std::int64_t batch_size, const BatchDivision& division,

@@ -51,6 +51,8 @@ class Data {
                                         const AllocateBatch& allocate = {},
                                         const std::function<bool()>& stop_requested = {},
                                         const std::function<FlightRecord*()>& flight = {}) const;
+  // Returns the numbers in the data set of the `count` training samples from a position on, in the order of training.
+  std::vector<std::int64_t> sample_numbers(const DataPosition& position, std::int64_t count) const;
   // Returns the options of the loader that training() makes from the same arguments.
   LoaderOptions training_loader(std::int64_t batch_size, const BatchDivision& division, const DataPosition& start,
                                 int cores, const std::vector<TargetEncoding>& targets,

@@ -149,6 +149,28 @@ void MetricsJsonl::gradient_norms(const GradientNormsEvent& e) {
   write(json_line(json));
 }
 
+void MetricsJsonl::not_finite(const NotFiniteEvent& e) {
+  Json json = event("not_finite");
+  json["step"] = e.step;
+  json["epoch"] = e.epoch;
+  json["action"] = e.action;
+  json["cause"] = e.cause;
+  json["count"] = e.count;
+  if (e.to_step >= 0) json["to_step"] = e.to_step;
+  if (e.skipped_step >= 0) json["skipped_step"] = e.skipped_step;
+  write(json_line(json));
+}
+
+void MetricsJsonl::corruption(const CorruptionEvent& e) {
+  Json json = event("corruption");
+  json["step"] = e.step;
+  json["action"] = e.action;
+  json["ranks"] = e.ranks;
+  json["hosts"] = e.hosts;
+  json["difference"] = e.difference;
+  write(json_line(json));
+}
+
 void MetricsJsonl::epoch(const EpochEvent& e) {
   Json json = event("epoch");
   const auto whole = static_cast<std::int64_t>(e.epoch);

@@ -22,6 +22,8 @@ class MetricsJsonl final : public MetricsSink {
   MetricsJsonl(const std::string& path, Duration every, std::function<void()> require_current = {});
 
   void restart(const RestartEvent& event) override;
+  void not_finite(const NotFiniteEvent& event) override;
+  void corruption(const CorruptionEvent& event) override;
   void start(const StartEvent& event) override;
   void step(const StepEvent& event) override;
   void gradient_norms(const GradientNormsEvent& event) override;

@@ -137,6 +137,7 @@ std::vector<std::string> deciding_differences(const Node& before, const Node& no
     erase_keys(config, {"name", "strategy", "cluster", "log", "checkpoint", "faults", "resolved"});
     for (Node::Entry& entry : config.entries) {
       if (entry.key == "train") erase_keys(entry.value, limit_keys);
+      if (entry.key == "train") erase_keys(entry.value, {"on_not_finite", "max_skipped"});
       if (entry.key == "strategy") erase_keys(entry.value, {"data", "pipeline", "place", "schedule"});
     }
     return config;

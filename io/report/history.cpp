@@ -48,6 +48,8 @@ void add_event(RunHistory& history, const Json& json) {
     history.epochs.push_back(read_epoch(json));
   } else if (name == "checkpoint") {
     history.checkpoints.push_back(read_checkpoint(json));
+  } else if (name == "not_finite" && json.contains("to_step")) {
+    remove_later_events(history, json.at("to_step"));
   } else if (name == "end") {
     history.end = read_end(json);
   }

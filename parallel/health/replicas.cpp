@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/base/format.h"
@@ -17,42 +18,13 @@ std::int64_t hash_of(const void* data, std::int64_t bytes) {
   return static_cast<std::int64_t>(xxh3(data, static_cast<std::size_t>(bytes)));
 }
 
-// Lists ranks, such as "rank 3" or "ranks 0, 2 and 3".
-std::string name_of(const std::vector<std::int64_t>& ranks) {
-  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
-  for (std::size_t i = 0; i < ranks.size(); ++i) {
-    if (i > 0) text += i + 1 == ranks.size() ? " and " : ", ";
-    text += std::to_string(ranks[i]);
-  }
-  return text;
-}
-
-// Describes how a tensor differs between replicas, given its hash on each replica and the replicas' ranks; empty if all
-// hashes are equal.
-std::string describe_difference(const std::string& name, const std::vector<std::int64_t>& hashes,
-                                const std::vector<std::int64_t>& ranks) {
-  std::map<std::int64_t, std::vector<std::int64_t>> holders;
-  for (std::size_t i = 0; i < hashes.size(); ++i) holders[hashes[i]].push_back(ranks[i]);
-  if (holders.size() == 1) return {};
-  const auto fewer = [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); };
-  const auto largest = std::max_element(holders.begin(), holders.end(), fewer);
-  if (2 * largest->second.size() <= hashes.size()) {
-    std::string groups;
-    for (const auto& [hash, group] : holders) groups += (groups.empty() ? "" : ", ") + name_of(group);
-    return format("tensor '{}' differs between {}", name, groups);
-  }
-  std::vector<std::int64_t> outliers;
-  for (std::size_t i = 0; i < hashes.size(); ++i) {
-    if (hashes[i] != largest->first) outliers.push_back(ranks[i]);
-  }
-  return format("tensor '{}' on {} differs from {}", name, name_of(outliers), name_of(largest->second));
-}
-
 }  // namespace
 
-ReplicaCheck::ReplicaCheck(std::vector<NamedTensor> tensors, Communicator& replicas, int rank, Stream& stream)
+ReplicaCheck::ReplicaCheck(std::vector<NamedTensor> tensors, Communicator& replicas, int rank, Stream& stream,
+                           std::vector<std::string> hosts)
     : tensors_(std::move(tensors)),
       replicas_(replicas),
+      hosts_(std::move(hosts)),
       ranks_(static_cast<std::size_t>(replicas.size())),
       hashes_(tensors_.size()),
       digests_(static_cast<std::size_t>(replicas.size())) {
@@ -61,7 +33,7 @@ ReplicaCheck::ReplicaCheck(std::vector<NamedTensor> tensors, Communicator& repli
   stream.synchronize();
 }
 
-void ReplicaCheck::compare(Stream& stream) {
+std::optional<ReplicaDifference> ReplicaCheck::find(Stream& stream) {
   stream.synchronize();
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
     hashes_[i] = hash_of(tensors_[i].view.data, tensors_[i].view.bytes());
@@ -71,30 +43,80 @@ void ReplicaCheck::compare(Stream& stream) {
   replicas_.all_gather({digests_.data(), DType::int64, replicas_.size()}, stream);
   stream.synchronize();
   const auto differs = [&](std::int64_t digest) { return digest != digests_.front(); };
-  if (std::any_of(digests_.begin(), digests_.end(), differs)) report(stream);
+  if (std::none_of(digests_.begin(), digests_.end(), differs)) return std::nullopt;
+  return describe(stream);
 }
 
-void ReplicaCheck::report(Stream& stream) {
+void ReplicaCheck::compare(Stream& stream) {
+  const std::optional<ReplicaDifference> found = find(stream);
+  if (found) throw Error(ErrorKind::peer, "replicas differ: " + found->text, remedy_for_replicas);
+}
+
+void ReplicaCheck::send_from(int good, Stream& stream) {
+  for (const NamedTensor& tensor : tensors_) replicas_.broadcast(tensor.view, good, stream);
+  stream.synchronize();
+}
+
+ReplicaDifference ReplicaCheck::describe(Stream& stream) {
   constexpr std::size_t max_shown = 5;
-  const std::size_t ranks = digests_.size();
+  const std::size_t replicas = digests_.size();
   const std::size_t count = hashes_.size();
-  std::vector<std::int64_t> all(ranks * count);
+  std::vector<std::int64_t> all(replicas * count);
   std::copy(hashes_.begin(), hashes_.end(), all.begin() + static_cast<std::ptrdiff_t>(replicas_.rank() * count));
   replicas_.all_gather({all.data(), DType::int64, static_cast<std::int64_t>(all.size())}, stream);
   stream.synchronize();
 
-  std::string text = "replicas differ: ";
-  std::size_t found = 0;
-  std::vector<std::int64_t> of_tensor(ranks);
+  ReplicaDifference found;
+  found.is_odd.resize(replicas);
+  std::size_t differing = 0;
+  std::vector<std::int64_t> of_tensor(replicas);
   for (std::size_t tensor = 0; tensor < count; ++tensor) {
-    for (std::size_t rank = 0; rank < ranks; ++rank) of_tensor[rank] = all[rank * count + tensor];
-    const std::string one = describe_difference(tensors_[tensor].name, of_tensor, ranks_);
-    if (one.empty() || ++found > max_shown) continue;
-    text += (found > 1 ? "; " : "") + one;
+    for (std::size_t replica = 0; replica < replicas; ++replica) of_tensor[replica] = all[replica * count + tensor];
+    const std::string one = describe_tensor(tensors_[tensor].name, of_tensor, found);
+    if (one.empty() || ++differing > max_shown) continue;
+    found.text += (differing > 1 ? "; " : "") + one;
   }
-  if (found > max_shown) text += format("; and {} more", found - max_shown);
-  throw Error(ErrorKind::peer, text,
-              "check the memory and processors of these ranks' hosts; resume from the last checkpoint");
+  if (differing > max_shown) found.text += format("; and {} more", differing - max_shown);
+  for (std::size_t replica = 0; replica < replicas; ++replica) {
+    if (found.is_odd[replica]) found.odd.push_back(static_cast<int>(ranks_[replica]));
+  }
+  return found;
+}
+
+// Describes how a tensor differs between replicas, given its hash on each replica; "" if all hashes are equal. Adds the
+// replicas that differ from the majority to `all`.
+std::string ReplicaCheck::describe_tensor(const std::string& name, const std::vector<std::int64_t>& hashes,
+                                          ReplicaDifference& all) const {
+  std::map<std::int64_t, std::vector<std::size_t>> holders;
+  for (std::size_t replica = 0; replica < hashes.size(); ++replica) holders[hashes[replica]].push_back(replica);
+  if (holders.size() == 1) return {};
+  const auto fewer = [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); };
+  const auto largest = std::max_element(holders.begin(), holders.end(), fewer);
+  if (2 * largest->second.size() <= hashes.size()) {
+    all.majority = false;
+    std::string groups;
+    for (const auto& [hash, group] : holders) groups += (groups.empty() ? "" : ", ") + name_of(group, true);
+    return format("tensor '{}' differs between {}", name, groups);
+  }
+  std::vector<std::size_t> outliers;
+  for (std::size_t replica = 0; replica < hashes.size(); ++replica) {
+    if (hashes[replica] == largest->first) continue;
+    outliers.push_back(replica);
+    all.is_odd[replica] = true;
+  }
+  return format("tensor '{}' on {} differs from {}", name, name_of(outliers, true), name_of(largest->second, false));
+}
+
+// Lists the ranks of replicas, such as "rank 3 of node2" or "ranks 0, 2 and 3".
+std::string ReplicaCheck::name_of(const std::vector<std::size_t>& replicas, bool with_hosts) const {
+  std::string text = replicas.size() == 1 ? "rank " : "ranks ";
+  for (std::size_t i = 0; i < replicas.size(); ++i) {
+    if (i > 0) text += i + 1 == replicas.size() ? " and " : ", ";
+    const auto rank = static_cast<std::size_t>(ranks_[replicas[i]]);
+    text += std::to_string(rank);
+    if (with_hosts && rank < hosts_.size()) text += " of " + hosts_[rank];
+  }
+  return text;
 }
 
 }  // namespace trainctl

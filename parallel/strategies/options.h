@@ -66,6 +66,14 @@ struct EnumNames<ShareMode> {
   static constexpr EnumName<ShareMode> names[] = {{ShareMode::equal, "equal"}, {ShareMode::automatic, "auto"}};
 };
 
+// What happens when replicas differ that must be equal.
+enum class OnCorruption { stop, repair };
+
+template <>
+struct EnumNames<OnCorruption> {
+  static constexpr EnumName<OnCorruption> names[] = {{OnCorruption::stop, "stop"}, {OnCorruption::repair, "repair"}};
+};
+
 // Reproducible mode: the same bits for any number of ranks.
 struct ReproducibleOptions {
   Located<int> shards{8, {}};  // logical shards of every batch
@@ -94,6 +102,7 @@ struct StrategyOptions {
   Located<ShareValue> share{ShareMode::equal, {}};  // a ShareMode, or the speed of each replica
   std::optional<ReproducibleOptions> reproducible;
   std::optional<Duration> verify_every = Duration::steps(100);
+  OnCorruption on_corruption = OnCorruption::stop;
   // `strategy: auto`: the ranks use the best strategy that a plan finds; the other options are defaults.
   bool automatic = false;
 

@@ -234,6 +234,19 @@ Keys<TrainOptions> TrainOptions::keys() {
            "layers, then more of the layers. Each phase begins like compile and fit in Keras, on the weights of the "
            "previous one: the optimizer's state, the schedule, reduce_on_plateau and early_stopping are reset, and "
            "early_stopping ends the phase. Steps, epochs and `checkpoints/best` continue through the run.")
+      .key(
+          "on_not_finite", &TrainOptions::on_not_finite,
+          "What happens after a step whose loss or gradient is NaN or Inf on any rank; its update is left out on all "
+          "ranks. stop: the run ends with exit code 4 and keeps the state before the step, for `trainctl replay`. "
+          "skip: "
+          "the run goes on with the next batch; the step counts for epochs, schedule and optimizer. rollback: the run "
+          "goes back to its newest checkpoint with finite values and skips the batch when it comes to it again, also "
+          "after a restart. In float16, steps whose gradient only exceeds the range of the loss scale are not counted.")
+      .key("max_skipped", &TrainOptions::max_skipped,
+           "With `on_not_finite: skip`, the largest number of steps in a row whose updates are skipped; with "
+           "`rollback`, "
+           "of skipped batches since a checkpoint. After one more such step the run ends.",
+           between(0, 1e9))
       .key("deterministic", &TrainOptions::deterministic,
            "Computes the same bits in every run on the same processors or GPUs, at some cost in speed: kernels are "
            "chosen by the device, the shapes and the libraries' versions instead of by timing, and GPUs add in a fixed "

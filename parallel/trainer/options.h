@@ -19,6 +19,7 @@
 #include "core/spec/values.h"
 #include "core/tensor/dtype.h"
 #include "parallel/trainer/hooks/patience_options.h"
+#include "parallel/trainer/loop/not_finite_policy.h"
 #include "parallel/trainer/phases.h"
 #include "parallel/trainer/players.h"
 
@@ -69,6 +70,8 @@ struct TrainOptions {
   std::optional<EarlyStoppingOptions> early_stopping;
   std::optional<PlateauOptions> reduce_on_plateau;
   std::vector<PhaseOptions> phases;  // empty: one phase with the run's epochs, frozen layers and optimizer
+  Located<OnNotFinite> on_not_finite{OnNotFinite::stop, {}};
+  std::int64_t max_skipped = 10;
   bool deterministic = false;
   bool tf32 = false;
   bool cuda_graphs = true;

@@ -61,6 +61,7 @@ TrainingPlan training_plan(const TrainOptions& train, const StrategyOptions& str
   }
   if (loop.memory_every) steps.memory_every = whole_steps(*loop.memory_every, steps.steps_per_epoch);
   if (strategy.verify_every) plan.verify_every = whole_steps(*strategy.verify_every, steps.steps_per_epoch);
+  plan.on_corruption = strategy.on_corruption;
   if (loop.histograms) plan.histograms_every = whole_steps(*loop.histograms, steps.steps_per_epoch);
   if (loop.gradient_norms) plan.gradient_norms_every = whole_steps(*loop.gradient_norms, steps.steps_per_epoch);
   if (loop.log_every.unit != Duration::Unit::seconds)

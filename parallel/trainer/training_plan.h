@@ -9,6 +9,7 @@
 #include "core/exec/interfaces/snapshot_metadata.h"
 #include "core/metrics/monitor.h"
 #include "core/spec/values.h"
+#include "parallel/strategies/options.h"
 #include "parallel/trainer/hooks/patience_options.h"
 #include "parallel/trainer/loop/loop_plan.h"
 
@@ -16,7 +17,6 @@ namespace trainctl {
 
 struct DataInfo;
 struct ScheduleTime;
-struct StrategyOptions;
 struct TrainOptions;
 
 // Settings of the training loop from sections of the config other than `train` and `strategy`.
@@ -37,6 +37,7 @@ struct LoopOptions {
 struct TrainingPlan {
   LoopPlan loop;
   std::int64_t verify_every = 0;
+  OnCorruption on_corruption = {};
   std::int64_t histograms_every = 0;
   std::int64_t gradient_norms_every = 0;
   std::int64_t sync_every = 1;  // number of steps between averages of replicas (LocalSteps); 1: no local steps

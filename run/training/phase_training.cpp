@@ -40,7 +40,9 @@
 #include "run/job/job.h"
 #include "run/job/phases.h"
 #include "run/planning/shares.h"
+#include "run/training/kept_step.h"
 #include "run/training/rank_run.h"
+#include "run/training/replay_watch.h"
 #include "run/training/run_files.h"
 #include "run/training/run_metadata.h"
 #include "run/training/scaling_watch.h"
@@ -133,6 +135,7 @@ class PhaseTraining {
   void make_hooks();
   void restore_best();
   LoopContext loop_parts();
+  std::string search(int program, int back);
   std::optional<Evaluation> evaluate_validation(std::int64_t step);
   void write_observations();
 
@@ -154,6 +157,7 @@ class PhaseTraining {
   std::unique_ptr<StagedSaver> memory_saver_;  // null without checkpoint.memory_every
   std::unique_ptr<SampleWatch> samples_;       // null: no samples are shown
   std::unique_ptr<ScalingWatch> scaling_;      // null: not a run of verify-scaling
+  std::unique_ptr<ReplayWatch> replay_;        // null: not a run of replay
   std::unique_ptr<ResultWarnings> warnings_;
   std::vector<std::unique_ptr<TrainingHook>> hooks_;
   std::unique_ptr<Checkpoints> checkpoints_;
@@ -174,7 +178,7 @@ PhaseTraining::PhaseTraining(RankRun& run, const PhaseStart& phase, const std::o
       snapshots_(plan_snapshot(job_.engine().weights(), job_.engine().state(), world_, stream_)),
       plan_(plan_of(run, spec_, job_, phase)),
       axes_(world_, job_.rank().mesh, false),
-      finite_(spec_.train.precision == Precision::float16) {
+      finite_(spec_.train.precision == Precision::float16, {spec_.train.on_not_finite.value, spec_.train.max_skipped}) {
   RunFiles& files = run.files;
   const bool keeps_state = resumed.has_value() && (phase.number == 0 || resumed->step > phase.step);
   fill_engine(run.spec, job_, snapshots_, files, resumed.has_value(), keeps_state, run.request.config_file);
@@ -195,6 +199,11 @@ PhaseTraining::PhaseTraining(RankRun& run, const PhaseStart& phase, const std::o
   if (run.request.scaling != nullptr) {
     scaling_ = std::make_unique<ScalingWatch>(*run.request.scaling, job_, run.device, snapshots_, *training_);
     scaling_->shorten(plan_);
+  }
+  if (run.request.replay != nullptr) {
+    replay_ = std::make_unique<ReplayWatch>(*run.request.replay, job_, run.device, snapshots_, *training_);
+    replay_->shorten(plan_);
+    finite_.examine(run.request.replay->step - 1);
   }
   make_hooks();
   loop_ = std::make_unique<TrainingLoop>(loop_parts(), plan_.loop);
@@ -254,6 +263,7 @@ void PhaseTraining::make_hooks() {
                              .world = world_,
                              .replicas = axes_.communicators().find(MeshAxis::data),
                              .stream = stream_,
+                             .hosts = run_.context.world.hosts(),
                              .details = run_.files.details,
                              .sink = run_.files.sink.get(),
                              .warnings = *warnings_,
@@ -294,7 +304,9 @@ LoopContext PhaseTraining::loop_parts() {
                          .tell_stop_time = teller_of_stop_time(run_.context.situation, rank)});
   LoopContext parts{
       .engine = job_.engine(),
-      .training = scaling_ ? static_cast<BatchSource&>(*scaling_) : *training_,
+      .training = scaling_  ? static_cast<BatchSource&>(*scaling_)
+                  : replay_ ? static_cast<BatchSource&>(*replay_)
+                            : *training_,
       .program_of = [this](std::int64_t samples) { return job_.programs().training(samples); },
       .results = job_.programs().programs().front().results,
       .world = world_,
@@ -303,10 +315,8 @@ LoopContext PhaseTraining::loop_parts() {
       .reports = *reports_,
       .finite = finite_,
       .sink = sink,
-      .find_not_finite =
-          [this](int program, int back) {
-            return find_not_finite(job_.engine(), program, back, job_.programs().rank(), world_, stream_);
-          },
+      .find_not_finite = [this](int program, int back) { return search(program, back); },
+      .values_are_finite = [this] { return values_are_finite(job_.engine(), world_, stream_); },
       .weights_sha256 =
           [this] {
             job_.engine().download();
@@ -318,7 +328,23 @@ LoopContext PhaseTraining::loop_parts() {
   for (const auto& hook : hooks_) parts.hooks.push_back(hook.get());
   parts.hooks.push_back(warnings_.get());  // after the hooks that add values
   if (scaling_) parts.hooks.push_back(scaling_.get());
+  if (replay_) parts.hooks.push_back(replay_.get());
+  if (!scaling_ && !replay_) {
+    parts.keep_not_finite = [this](Snapshot snapshot, const NotFiniteStep& step) {
+      snapshot.mesh = plan_.mesh;
+      snapshot.metadata.insert(plan_.metadata.begin(), plan_.metadata.end());
+      return keep_not_finite(run_, job_, snapshots_, std::move(snapshot), step);
+    };
+  }
   return parts;
+}
+
+std::string PhaseTraining::search(int program, int back) {
+  const std::vector<std::int64_t> samples = replay_ ? replay_->samples() : std::vector<std::int64_t>();
+  const NotFiniteTensor found =
+      find_not_finite(job_.engine(), program, back, job_.programs().rank(), samples, world_, stream_);
+  if (replay_) replay_->set_not_finite(found);
+  return to_text(found);
 }
 
 std::optional<Evaluation> PhaseTraining::evaluate_validation(std::int64_t step) {
@@ -333,7 +359,13 @@ std::optional<Evaluation> PhaseTraining::evaluate_validation(std::int64_t step) 
 PhaseEnd PhaseTraining::train() {
   try {
     PhaseEnd end{loop_->run()};
+    end.rollback = loop_->rollback();
+    if (end.rollback) return end;
     write_observations();
+    if (replay_ && replay_->is_done()) {
+      replay_->print();
+      return end;
+    }
     const ScalingRequest* const scaling = run_.request.scaling;
     const std::optional<std::int64_t>& max_steps = spec_.train.max_steps;
     const bool is_cut =
@@ -341,6 +373,10 @@ PhaseEnd PhaseTraining::train() {
     end.next_follows = loop_->ended_phase() && phase_.number + 1 < plan_.loop.phases && !is_cut;
     return end;
   } catch (const Error& error) {
+    if (replay_ && replay_->is_done() && error.kind() == ErrorKind::diverged) {
+      replay_->print();
+      return {};
+    }
     run_.context.step = loop_->step();
     if (run_.files.sink) record_failure(*run_.files.sink, error, *loop_);
     throw;

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "core/exec/interfaces/metrics_sink.h"
+#include "parallel/trainer/loop/not_finite_step.h"
 
 namespace trainctl {
 
@@ -11,10 +12,11 @@ struct PhaseStart;
 struct RankRun;
 struct Snapshot;
 
-// How a phase ended, and whether the next one follows.
+// How a phase ended, and whether the next one follows, or the run goes back to a checkpoint.
 struct PhaseEnd {
   EndEvent event;
   bool next_follows = false;
+  std::optional<Rollback> rollback = {};
 };
 
 // Trains a phase that begins, or that continues from the checkpoint in run.files, whose position is `resumed`.

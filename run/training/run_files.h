@@ -44,6 +44,12 @@ class MetricsFanOut final : public MetricsSink {
   void gradient_norms(const GradientNormsEvent& event) override {
     each([&](MetricsSink& sink) { sink.gradient_norms(event); });
   }
+  void not_finite(const NotFiniteEvent& event) override {
+    each([&](MetricsSink& sink) { sink.not_finite(event); });
+  }
+  void corruption(const CorruptionEvent& event) override {
+    each([&](MetricsSink& sink) { sink.corruption(event); });
+  }
   void epoch(const EpochEvent& event) override {
     each([&](MetricsSink& sink) { sink.epoch(event); });
   }

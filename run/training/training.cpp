@@ -20,6 +20,7 @@
 #include "run/planning/shares.h"
 #include "run/training/phase_training.h"
 #include "run/training/rank_run.h"
+#include "run/training/rollback.h"
 #include "run/training/run_files.h"
 
 namespace trainctl {
@@ -81,11 +82,15 @@ int train(const RunSpec& configured, const TrainingRequest& request, RankContext
   };
   check_later_phases(run, next_phase().number, start_of(run, resumed));
   PhaseEnd end = train_phase(run, next_phase(), resumed, true);
-  while (end.next_follows) {  // start from the checkpoint of the previous phase, as a resumed run does
-    if (files.directory) files.checkpoint = load_newest_checkpoint(files.directory->path());
-    if (files.checkpoint) files.newest_stored = files.checkpoint->path;
-    resumed = broadcast_position(files.checkpoint ? std::optional(files.checkpoint->snapshot) : std::nullopt,
-                                 world.communicator(), device.host);
+  while (end.next_follows || end.rollback) {  // start from a checkpoint, as a resumed run does
+    if (end.rollback) {
+      resumed = roll_back(run, *end.rollback);
+    } else {
+      if (files.directory) files.checkpoint = load_newest_checkpoint(files.directory->path());
+      if (files.checkpoint) files.newest_stored = files.checkpoint->path;
+      resumed = broadcast_position(files.checkpoint ? std::optional(files.checkpoint->snapshot) : std::nullopt,
+                                   world.communicator(), device.host);
+    }
     end = train_phase(run, next_phase(), resumed, false);
   }
   end.event.seconds = seconds_now() - run.begin;

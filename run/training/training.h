@@ -14,6 +14,7 @@ namespace trainctl {
 
 struct RankContext;
 struct RunSpec;
+struct ReplayRequest;
 struct ScalingRequest;
 
 struct TrainingRequest {
@@ -30,6 +31,7 @@ struct TrainingRequest {
   std::int64_t profile_first = 0;  // steps [first, end), counted from 0, are written to timeline.json
   std::int64_t profile_end = 0;
   const ScalingRequest* scaling = nullptr;  // set in a run of verify-scaling
+  const ReplayRequest* replay = nullptr;    // set in a run of replay
 };
 
 // Trains a run. Returns the exit code: 0 when the run is complete, 75 when it was stopped on request. Throws Error if

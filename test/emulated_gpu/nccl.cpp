@@ -94,7 +94,15 @@ Group& group() {
   return groups[std::this_thread::get_id()];
 }
 
-// Runs transfers in parallel until all are done. Returns false if the communicator was aborted or the ranks disagree.
+// Whether an environment variable names the link "FROM:TO".
+bool is_named(const char* variable, int from, int to) {
+  const char* link = std::getenv(variable);
+  return link != nullptr && link == std::to_string(from) + ":" + std::to_string(to);
+}
+
+// Runs transfers in parallel until all are done. TRAINCTL_EMULATED_NCCL_LOSES names a link, "FROM:TO", on which nothing
+// arrives, and TRAINCTL_EMULATED_NCCL_FLIPS one on which the last byte of long messages is wrong. Returns false if the
+// communicator was aborted or the ranks disagree.
 bool exchange(ncclComm* communicator, std::vector<Transfer> transfers, std::uint64_t signature) {
   Link& link = *communicator->link;
   const DeviceAccess access;
@@ -106,6 +114,7 @@ bool exchange(ncclComm* communicator, std::vector<Transfer> transfers, std::uint
     for (Transfer& t : transfers) {
       if (t.moved == t.bytes || !busy.emplace(t.peer, t.sends).second) continue;
       bool same = true;
+      if (!t.sends && is_named("TRAINCTL_EMULATED_NCCL_LOSES", t.peer, link.rank())) continue;
       const std::size_t moved_bytes = t.sends ? link.send(t.peer, t.data, t.moved, t.bytes, signature)
                                               : link.receive(t.peer, t.data, t.moved, t.bytes, signature, same);
       if (!same) {
@@ -117,6 +126,12 @@ bool exchange(ncclComm* communicator, std::vector<Transfer> transfers, std::uint
     }
     for (const Transfer& t : transfers) all = all && t.moved == t.bytes;
     if (!any && !all) sched_yield();
+  }
+  for (const Transfer& t : transfers) {
+    const bool is_long = t.bytes > 1 << 20;
+    if (!t.sends && is_long && is_named("TRAINCTL_EMULATED_NCCL_FLIPS", t.peer, link.rank())) {
+      t.data[t.bytes - 1] ^= std::byte{5};
+    }
   }
   return true;
 }

@@ -89,6 +89,37 @@ TEST_CASE("the doctor shows the links that NCCL chooses between two GPUs, and na
   CHECK(contains(text.out(), "a run would start"));
 }
 
+TEST_CASE("the doctor checks the data that GPUs exchange, and names a link that corrupts it or loses it") {
+  const Folder folder;
+  const auto examine_gpus = [&](const std::string& fault) {
+    Command command(folder,
+                    {"doctor", digits, "--device", "cuda", "--ranks", "2", "--gpus", "--json", "--set",
+                     format("cluster.timeout={} s", 5 * sanitizer_slowdown)},
+                    ".", {nvml, "TRAINCTL_EMULATED_GPUS=2", fault});
+    const int code = command.wait();
+    INFO(command.errors());
+    return Report{code, Json::parse(command.out())};
+  };
+  const Report sound = examine_gpus("NO_FAULT=1");
+  CAPTURE(sound.json["problems"].dump());
+  CHECK(sound.code == 0);
+  const Json& exchanges = sound.json["ranks"][0]["exchanges"];
+  REQUIRE(exchanges.size() == 4);  // two sizes in two directions
+  for (const Json& one : exchanges) CHECK(one["wrong_bits"] == 0);
+
+  const Report corrupt = examine_gpus("TRAINCTL_EMULATED_NCCL_FLIPS=1:0");
+  CAPTURE(corrupt.json["problems"].dump());
+  CHECK(corrupt.code == 1);
+  REQUIRE(corrupt.json["problems"].size() == 1);
+  CHECK(contains(corrupt.json["problems"][0]["message"],
+                 "the GPU of rank 1 sends to that of rank 0 is corrupted: 2 of 134217632 bits are wrong"));
+
+  const Report silent = examine_gpus("TRAINCTL_EMULATED_NCCL_LOSES=0:1");
+  CAPTURE(silent.json["problems"].dump());
+  CHECK(silent.code == 1);
+  CHECK(contains(silent.json["problems"].dump(), "the GPUs of ranks 0 and 1 do not exchange data"));
+}
+
 TEST_CASE("the doctor says why NCCL's links are not shown, and leaves the user's variables for NCCL's log") {
   const Folder folder;
   const std::string gpus = "TRAINCTL_EMULATED_GPUS=2";

@@ -81,6 +81,26 @@ struct StepEvent {
   StepShares shares = {};
 };
 
+// A step whose loss or gradient was not finite, and what the run did then.
+struct NotFiniteEvent {
+  std::int64_t step = 0;  // number of the step, from 1
+  double epoch = 0;
+  std::string action;              // stop, skip, rollback
+  std::string cause;               // "a loss is not finite"
+  std::int64_t count = 0;          // skip: number of such steps in a row; rollback: number of skipped batches
+  std::int64_t to_step = -1;       // rollback: the step of the checkpoint
+  std::int64_t skipped_step = -1;  // rollback: the step, from 1, whose batch is skipped from now on
+};
+
+// Replicas that differed, and what the run did then.
+struct CorruptionEvent {
+  std::int64_t step = 0;           // number of steps done
+  std::string action;              // stop, repair
+  std::vector<int> ranks;          // the ranks that differed from the majority; empty: unknown
+  std::vector<std::string> hosts;  // their hosts
+  std::string difference;          // the tensors that differed
+};
+
 // The norms of the gradients of the mean loss in a step, before clipping and weight decay.
 struct GradientNormsEvent {
   std::int64_t step = 0;
@@ -127,6 +147,8 @@ class MetricsSink {
   virtual void start(const StartEvent& event) = 0;
   virtual void step(const StepEvent& event) = 0;  // called for every step; the sink decides what it prints and writes
   virtual void gradient_norms(const GradientNormsEvent&) {}
+  virtual void not_finite(const NotFiniteEvent&) {}
+  virtual void corruption(const CorruptionEvent&) {}
   virtual void epoch(const EpochEvent& event) = 0;
   virtual void checkpoint(const CheckpointEvent& event) = 0;
   virtual void end(const EndEvent& event) = 0;

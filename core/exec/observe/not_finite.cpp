@@ -1,7 +1,7 @@
 // Searches for the first tensor that holds a NaN or Inf.
 #include "core/exec/observe/not_finite.h"
 
-#include <cstdint>
+#include <algorithm>
 #include <cstring>
 
 #include "core/base/format.h"
@@ -10,36 +10,113 @@
 namespace trainctl {
 namespace {
 
-// Whether an element is Inf or NaN: its exponent has only ones. bfloat16 is the upper half of a float32, so that both
-// dtypes are checked in the same way.
-bool holds_not_finite(const std::vector<std::byte>& bytes, DType dtype) {
-  if (dtype != DType::float32 && dtype != DType::bfloat16 && dtype != DType::float16) return false;
+// Returns the offset in bytes of the first element that is Inf or NaN, whose exponent has only ones; -1 if there is
+// none. bfloat16 is the upper half of a float32, so that both dtypes are checked in the same way.
+std::ptrdiff_t first_not_finite(const std::byte* bytes, std::size_t count, DType dtype) {
+  if (dtype != DType::float32 && dtype != DType::bfloat16 && dtype != DType::float16) return -1;
   const std::uint16_t exponent = dtype == DType::float16 ? 0x7C00 : 0x7F80;
   const std::size_t size = static_cast<std::size_t>(size_of(dtype));
-  for (std::size_t at = 0; at + size <= bytes.size(); at += size) {
+  for (std::size_t at = 0; at + size <= count; at += size) {
     std::uint16_t upper = 0;
-    std::memcpy(&upper, bytes.data() + at + size - sizeof(upper), sizeof(upper));
-    if ((upper & exponent) == exponent) return true;
+    std::memcpy(&upper, bytes + at + size - sizeof(upper), sizeof(upper));
+    if ((upper & exponent) == exponent) return static_cast<std::ptrdiff_t>(at);
   }
-  return false;
+  return -1;
+}
+
+// The bits of the largest absolute value, without its sign: they are ordered like the values.
+std::uint32_t largest_magnitude(const std::byte* bytes, std::size_t count, DType dtype) {
+  const std::size_t size = static_cast<std::size_t>(size_of(dtype));
+  std::uint32_t largest = 0;
+  for (std::size_t at = 0; at + size <= count; at += size) {
+    std::uint32_t bits = 0;
+    std::memcpy(&bits, bytes + at, size);
+    largest = std::max(largest, bits & (size == 4 ? 0x7FFFFFFFu : 0x7FFFu));
+  }
+  return largest;
 }
 
 }  // namespace
 
+std::string to_text(const NotFiniteTensor& tensor) {
+  if (tensor.name.empty()) return "";
+  std::string text = format("'{}', written by {} in {}", tensor.name, tensor.op, tensor.phase);
+  if (tensor.sample) {
+    text +=
+        format("{} {} of the data",
+               tensor.sample_was_read ? ", which read its largest value for sample" : ", for sample", *tensor.sample);
+  }
+  if (tensor.rank >= 0) text += format(" (rank {})", tensor.rank);
+  return text;
+}
+
 void NotFiniteSearch::ran(const PlacedProgram& program, int segment, int op, int slot, double, double) {
+  if (segment == program.copies_segment) return;
+  follower_.follow(program.program, segment, op, slot);
   const Phase phase = program.segment(segment).phase;
-  if (!found_.empty() || phase == Phase::exchange) return;
+  if (!found_.name.empty() || phase == Phase::exchange) return;
   const Op& done = program.op(segment, op).op;
   for (TensorId output : done.outputs) {
     const Tensor& tensor = program.program.tensor(output);
     if (output == program.program.step.gradients || output == program.program.step.agree) continue;
     engine_.read_tensor(program_, output, bytes_, slot);
-    if (!holds_not_finite(bytes_, program.tensor(output).layout.dtype)) continue;
-    found_ = format("'{}', written by {} in {}", tensor.name, done.def->kind(),
-                    name_of(phase, program.segment(segment).variant));
-    position_ = position_in_step(program, segment, op, rank_);
+    const DType dtype = program.tensor(output).layout.dtype;
+    if (first_not_finite(bytes_.data(), bytes_.size(), dtype) < 0) continue;
+    found_.name = tensor.name;
+    found_.op = done.def->kind();
+    found_.phase = name_of(phase, program.segment(segment).variant);
+    found_.sample = sample_of(program.program, tensor, dtype);
+    if (!found_.sample && !samples_.empty()) {
+      found_.sample = largest_sample_read(program, done, slot);
+      found_.sample_was_read = found_.sample.has_value();
+    }
+    // Ranks with other micro-batches may number their segments differently: the phase comes first.
+    constexpr double max_segments = 1e6;
+    position_ = max_segments * static_cast<double>(phase) + position_in_step(program, segment, op, rank_);
     return;
   }
+}
+
+// Where bytes_ hold the values of each sample of the micro-batch, one after the other, as activations and inputs do in
+// every layout; empty for other tensors.
+std::optional<NotFiniteSearch::Rows> NotFiniteSearch::rows_of(const Program& program, const Tensor& tensor) const {
+  const std::int64_t first = follower_.item(program).micro_batch * program.micro_batch_samples;
+  const std::int64_t rows = tensor.type.shape.rank() > 0 ? tensor.type.shape[0] : 0;
+  const bool by_sample = (tensor.role == Role::activation || tensor.role == Role::input) && first >= 0 &&
+                         (rows == program.micro_batch_samples || rows == program.rest_samples);
+  if (!by_sample || rows == 0 || std::ssize(bytes_) % rows != 0 || first >= std::ssize(samples_)) return {};
+  return Rows{samples_.data() + first, static_cast<std::size_t>(std::min(rows, std::ssize(samples_) - first)),
+              bytes_.size() / static_cast<std::size_t>(rows)};
+}
+
+// The first sample whose values are not finite. Samples that cannot be read have no values of their own.
+std::optional<std::int64_t> NotFiniteSearch::sample_of(const Program& program, const Tensor& tensor,
+                                                       DType dtype) const {
+  const std::optional<Rows> rows = rows_of(program, tensor);
+  for (std::size_t i = 0; rows && i < rows->count; ++i) {
+    if (rows->samples[i] < 0 || first_not_finite(bytes_.data() + i * rows->bytes, rows->bytes, dtype) < 0) continue;
+    return rows->samples[i];
+  }
+  return {};
+}
+
+// The sample with the largest absolute value in the op's inputs.
+std::optional<std::int64_t> NotFiniteSearch::largest_sample_read(const PlacedProgram& program, const Op& op, int slot) {
+  std::optional<std::int64_t> sample;
+  std::uint32_t largest = 0;
+  for (const TensorId input : op.inputs) {
+    const DType dtype = program.tensor(input).layout.dtype;
+    if (dtype != DType::float32 && dtype != DType::bfloat16 && dtype != DType::float16) continue;
+    engine_.read_tensor(program_, input, bytes_, slot);
+    const std::optional<Rows> rows = rows_of(program.program, program.program.tensor(input));
+    for (std::size_t i = 0; rows && i < rows->count; ++i) {
+      const std::uint32_t own = largest_magnitude(bytes_.data() + i * rows->bytes, rows->bytes, dtype);
+      if (rows->samples[i] < 0 || (sample && own <= largest)) continue;
+      largest = own;
+      sample = rows->samples[i];
+    }
+  }
+  return sample;
 }
 
 }  // namespace trainctl

@@ -113,30 +113,17 @@ void StepTrace::set_samples(const Batch& batch) {
   samples_.assign(first, first + batch.count);
 }
 
-// Finds the item of the schedule that the op ran for: the ops of an item run in order.
-void StepTrace::follow_schedule(const Program& program, int segment, int op, int slot) {
-  const auto runs = [&](const ScheduleItem& item) {
-    return item.segment == segment && item.slot == slot && op > last_op_;
-  };
-  while (item_ < program.schedule.size() && !runs(program.schedule[item_])) {
-    ++item_;
-    last_op_ = -1;
-  }
-  require(item_ < program.schedule.size(), "an op runs for no item of the schedule");
-  last_op_ = op;
-}
-
 void StepTrace::ran(const PlacedProgram& placed, int segment, int op, int slot, double, double) {
   if (segment == placed.copies_segment) return;
   if (program_ < 0) {
     program_ = 0;
     while (&engine_.program(program_) != &placed) ++program_;
   }
-  follow_schedule(placed.program, segment, op, slot);
+  const ScheduleItem& item = follower_.follow(placed.program, segment, op, slot);
   const Phase phase = placed.segment(segment).phase;
   const bool counts = phase == Phase::forward || phase == Phase::backward;
   const Op& done = placed.op(segment, op).op;
-  if (!counts || done.def->trait() == OpTrait::collective || placed.program.schedule[item_].micro_batch < 0) return;
+  if (!counts || done.def->trait() == OpTrait::collective || item.micro_batch < 0) return;
   for (const TensorId output : done.outputs) record(placed, segment, op, output, slot);
 }
 
@@ -154,13 +141,13 @@ bool StepTrace::is_by_sample(const Tensor& tensor, std::size_t samples) const {
 // The samples of the micro-batch or, for a gradient that micro-batches add to, all samples that were added so far.
 std::vector<std::int64_t> StepTrace::samples_of(const Program& program, const Tensor& tensor, Phase phase) {
   const auto all_samples = std::ssize(samples_);
-  const std::int64_t first = program.schedule[item_].micro_batch * program.micro_batch_samples;
+  const std::int64_t first = follower_.item(program).micro_batch * program.micro_batch_samples;
   const std::int64_t end = std::min(first + program.micro_batch_samples, all_samples);
   require(first <= end, "a micro-batch begins after the end of the batch");
   std::vector<std::int64_t> samples(samples_.begin() + first, samples_.begin() + end);
   if (phase != Phase::backward || tensor.role != Role::gradient || program.flat.shares(Quantity::gradients))
     return samples;
-  const bool overwrites = program.segment(program.schedule[item_].segment).variant == Variant::first;
+  const bool overwrites = program.segment(follower_.item(program).segment).variant == Variant::first;
   std::vector<std::int64_t>& all = gradient_samples_[tensor.name];
   if (overwrites) all.clear();
   all.insert(all.end(), samples.begin(), samples.end());
@@ -188,7 +175,7 @@ void StepTrace::record(const PlacedProgram& placed, int segment, int op, TensorI
   record.segment = name_of(phase, Variant::first);
   record.op = placed.op(segment, op).op.def->kind();
   record.tensor = tensor.name;
-  record.write = writes_[{tensor.name, phase, program.schedule[item_].micro_batch}]++;
+  record.write = writes_[{tensor.name, phase, follower_.item(program).micro_batch}]++;
   record.samples = samples_of(program, tensor, phase);
   record.hash = hash_of(values->data(), values->size());
   if (is_by_sample(tensor, record.samples.size())) {

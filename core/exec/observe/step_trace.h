@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/exec/engine.h"
+#include "core/exec/observe/schedule_follower.h"
 
 namespace trainctl {
 
@@ -51,7 +52,6 @@ class StepTrace final : public OpObserver {
   std::vector<NamedTensor> read_gradients(std::vector<float>& memory);
 
  private:
-  void follow_schedule(const Program& program, int segment, int op, int slot);
   void record(const PlacedProgram& program, int segment, int op, TensorId output, int slot);
   bool is_by_sample(const Tensor& tensor, std::size_t samples) const;
   std::vector<std::int64_t> samples_of(const Program& program, const Tensor& tensor, Phase phase);
@@ -62,8 +62,7 @@ class StepTrace final : public OpObserver {
   std::string wanted_;
   int program_ = -1;  // index of the step's program
   std::vector<std::int64_t> samples_;
-  std::size_t item_ = 0;  // item of the schedule, and the op of this item that ran last
-  int last_op_ = -1;
+  ScheduleFollower follower_;
   std::map<std::tuple<std::string, Phase, int>, int> writes_;  // number of writes by tensor, phase and micro-batch
   std::map<std::string, std::vector<std::int64_t>> gradient_samples_;  // samples by gradient that micro-batches add to
   std::vector<std::byte> bytes_;

@@ -1,4 +1,4 @@
-// Measures the network between each two hosts, in rounds of disjoint pairs: the circle method for tournaments.
+// Measures the network between each two hosts, in rounds of disjoint pairs.
 #include "parallel/health/doctor/doctor.h"
 
 #include <algorithm>
@@ -11,6 +11,7 @@
 #include "parallel/bench/collectives.h"
 #include "parallel/comm/select.h"
 #include "parallel/comm/text.h"
+#include "parallel/health/doctor/pairs.h"
 
 namespace trainctl {
 namespace {
@@ -23,14 +24,6 @@ std::vector<int> first_ranks(const std::vector<std::string>& hosts) {
     if (seen.insert(hosts[rank]).second) first.push_back(static_cast<int>(rank));
   }
   return first;
-}
-
-// Returns the opponent of player `own` in a round; an even number of `players` plays players - 1 rounds.
-int opponent(int own, int round, int players) {
-  const int circle = players - 1;  // number of players on the circle; the last player stays in the middle
-  if (own == circle) return round;
-  const int other = (2 * round - own + 2 * circle) % circle;
-  return other == own ? circle : other;
 }
 
 Json measure_pair(Communicator& pair, Backend& backend, Stream& stream) {
@@ -46,14 +39,14 @@ Json measure_pair(Communicator& pair, Backend& backend, Stream& stream) {
 Json measure_network(World& world, Stream& stream) {
   const std::vector<std::string>& hosts = world.hosts();
   const std::vector<int> first = first_ranks(hosts);
-  const int count = static_cast<int>(first.size()), players = count + count % 2;
+  const int count = static_cast<int>(first.size());
   Json pairs = Json::array();
   if (count < 2) return pairs;
   const auto backend = make_backend("cpu");
   const auto found = std::find(first.begin(), first.end(), world.rank());
   const int own = found == first.end() ? -1 : static_cast<int>(found - first.begin());
-  for (int round = 0; round + 1 < players; ++round) {
-    const int other = own < 0 ? count : opponent(own, round, players);
+  for (int round = 0; round < rounds_of(count); ++round) {
+    const int other = own < 0 ? count : opponent(own, round, count);
     const bool plays = other < count;
     const auto pair = world.communicator().split(plays ? std::min(own, other) : count + world.rank(), world.rank());
     if (!plays) continue;

@@ -3,6 +3,7 @@
 
 #include "core/exec/engine.h"
 #include "parallel/strategies/programs.h"
+#include "parallel/trainer/hooks/bit_flip.h"
 #include "parallel/trainer/hooks/early_stopping.h"
 #include "parallel/trainer/hooks/gradient_norms.h"
 #include "parallel/trainer/hooks/histogram_pass.h"
@@ -19,9 +20,12 @@ std::vector<std::unique_ptr<TrainingHook>> run_hooks(const TrainingPlan& plan, c
   std::vector<std::unique_ptr<TrainingHook>> hooks;
   const bool logs = context.world.rank() == 0;
   const Program& program = context.programs.programs().front();
+  if (auto flip = bit_flip_of(context.world.rank(), context.engine)) hooks.push_back(std::move(flip));
   if (context.replicas != nullptr && context.replicas->size() > 1) {
-    hooks.push_back(std::make_unique<ReplicaComparison>(plan.verify_every, context.engine, *context.replicas,
-                                                        context.world.rank(), context.stream));
+    hooks.push_back(
+        std::make_unique<ReplicaComparison>(plan.verify_every, plan.on_corruption,
+                                            ReplicaComparison::Parts{context.engine, *context.replicas, context.world,
+                                                                     context.stream, context.sink, context.hosts}));
     if (plan.sync_every > 1) {
       const Averaging averaging{plan.sync_every, plan.loop.steps_per_epoch, plan.loop.total_steps};
       hooks.push_back(

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "parallel/trainer/hooks/hook.h"
@@ -28,8 +29,9 @@ struct HookContext {
   Communicator& world;
   Communicator* replicas = nullptr;  // the ranks along the data axis, which have the same weights; null: no such ranks
   Stream& stream;
-  DetailSink* details = nullptr;  // receives histograms; null on all ranks but rank 0
-  MetricsSink* sink = nullptr;    // receives norms of gradients; null on all ranks but rank 0
+  std::vector<std::string> hosts;  // the host of each rank
+  DetailSink* details = nullptr;   // receives histograms; null on all ranks but rank 0
+  MetricsSink* sink = nullptr;     // receives norms of gradients and repairs; null on all ranks but rank 0
   ResultWarnings& warnings;
   StepReports& reports;
   // Loads the weights of the best checkpoint into the engine; all ranks call it.

@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "core/base/format.h"
-#include "core/exec/observe/not_finite.h"
+#include "core/base/json.h"
 #include "parallel/comm/text.h"
 #include "parallel/trainer/loop/step_queue.h"
 
@@ -16,6 +16,23 @@ namespace {
 constexpr int steps_to_double = 2000;
 constexpr double min_scale = 1.0 / 65536;
 constexpr double max_scale = 1 << 24;
+
+// Write and read a finding, to send it to the other ranks.
+std::string json_of(const NotFiniteTensor& found) {
+  return json_text({{"name", found.name},
+                    {"op", found.op},
+                    {"phase", found.phase},
+                    {"sample", found.sample ? Json(*found.sample) : Json()},
+                    {"sample_was_read", found.sample_was_read}});
+}
+
+NotFiniteTensor tensor_in(const std::string& text) {
+  const Json json = parse_json(text);
+  NotFiniteTensor found{json.at("name"), json.at("op"), json.at("phase")};
+  if (const Json& sample = json.at("sample"); !sample.is_null()) found.sample = sample.get<std::int64_t>();
+  found.sample_was_read = json.at("sample_was_read");
+  return found;
+}
 
 }  // namespace
 
@@ -53,24 +70,45 @@ std::string FiniteCheck::why_diverged(const StartedStep& step, const StepResult&
 }
 
 void FiniteCheck::save(SnapshotMetadata& metadata) const {
+  skipped_.save(metadata);
   if (scales_loss_) metadata["loss_scale"] = scale_.text();
 }
 
 void FiniteCheck::restore(const SnapshotMetadata& metadata) {
+  skipped_.restore(metadata);
   const auto found = metadata.find("loss_scale");
   if (found != metadata.end()) scale_ = LossScale(found->second);
 }
 
-std::string find_not_finite(Engine& engine, int program, int back, const MeshRank& rank, Communicator& world,
-                            Stream& stream) {
-  NotFiniteSearch search(engine, program, rank);
+NotFiniteTensor find_not_finite(Engine& engine, int program, int back, const MeshRank& rank,
+                                std::vector<std::int64_t> samples, Communicator& world, Stream& stream) {
+  NotFiniteSearch search(engine, program, rank, std::move(samples));
   engine.set_observer(&search);
   StepResult result;
   engine.repeat(back, result);
+  engine.set_observer(nullptr);
   double earliest = search.position();
   world.all_reduce({&earliest, DType::float64, 1}, Reduction::minimum, stream);
   stream.synchronize();
-  return first_text(search.position() == earliest ? search.found() : "", world, stream);
+  const bool is_first = !search.found().name.empty() && search.position() == earliest;
+  int finder = is_first ? world.rank() : world.size();
+  world.all_reduce({&finder, DType::int32, 1}, Reduction::minimum, stream);
+  stream.synchronize();
+  if (finder == world.size()) return {};
+  NotFiniteTensor found = tensor_in(broadcast_text(json_of(search.found()), finder, world, stream));
+  if (world.size() > 1) found.rank = finder;
+  return found;
+}
+
+bool values_are_finite(Engine& engine, Communicator& world, Stream& stream) {
+  engine.download();
+  const auto is_finite = [](const NamedTensor& tensor) {
+    const auto* values = tensor.view.as<float>();
+    return std::all_of(values, values + tensor.view.count, [](float value) { return std::isfinite(value); });
+  };
+  const bool finite =
+      std::ranges::all_of(engine.weights(), is_finite) && std::ranges::all_of(engine.state(), is_finite);
+  return !any_rank(!finite, world, stream);
 }
 
 }  // namespace trainctl

@@ -1,12 +1,17 @@
-// Ends a run if its loss or gradients are not finite. With float16, scales the loss, since gradients may overflow.
+// Finds steps whose loss or gradient is not finite, and knows what a run does then. With float16, scales the loss,
+// since gradients may overflow.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "core/exec/interfaces/snapshot_metadata.h"
+#include "core/exec/observe/not_finite.h"
+#include "parallel/trainer/loop/not_finite_policy.h"
+#include "parallel/trainer/loop/skipped_batches.h"
 
 namespace trainctl {
 
@@ -47,7 +52,17 @@ class LossScale {
 
 class FiniteCheck {
  public:
-  explicit FiniteCheck(bool scales_loss) : scales_loss_(scales_loss) {}
+  explicit FiniteCheck(bool scales_loss, const NotFinitePolicy& policy = {})
+      : scales_loss_(scales_loss), policy_(policy) {}
+
+  const NotFinitePolicy& policy() const { return policy_; }
+  // What the run does if this step, counted from 0, is not finite.
+  OnNotFinite action_at(std::int64_t step) const { return step == examined_ ? OnNotFinite::stop : policy_.action; }
+  // Makes the run compute this step, even if its batch is skipped, and stop if the step is not finite.
+  void examine(std::int64_t step) { examined_ = step; }
+  // Whether the batch of this step, counted from 0, is skipped without being computed.
+  bool skips(std::int64_t step) const { return step != examined_ && skipped_.contains(step); }
+  SkippedBatches& skipped() { return skipped_; }
 
   // The factor on the gradients of the next step; 1 unless the loss is scaled.
   double loss_scale() const { return scales_loss_ ? scale_.value() : 1; }
@@ -62,19 +77,26 @@ class FiniteCheck {
   // the reduced gradient is.
   std::string why_diverged(const StartedStep& step, const StepResult& result);
 
-  // Write and read the loss scale in the metadata of a checkpoint.
+  // Write and read the loss scale and the skipped batches in the metadata of a checkpoint.
   void save(SnapshotMetadata& metadata) const;
   void restore(const SnapshotMetadata& metadata);
 
  private:
   bool scales_loss_;
+  NotFinitePolicy policy_;
+  std::int64_t examined_ = -1;
+  SkippedBatches skipped_;
   LossScale scale_;
 };
 
-// Runs again, op by op, the step of a program that was finished `back` steps ago. Returns the name of the first tensor
-// that is not finite on any rank, or "" if all are finite. Values that are not finite spread to other ranks with the
-// gradients, so the earliest op on any rank is the cause. All ranks must call this function while no step is running.
-std::string find_not_finite(Engine& engine, int program, int back, const MeshRank& rank, Communicator& world,
-                            Stream& stream);
+// Runs again, op by op, the step of a program that was finished `back` steps ago. Returns the first tensor that is not
+// finite on any rank, with an empty name if all are finite. Values that are not finite spread to other ranks with the
+// gradients, so the earliest op on any rank is the cause. `samples`: the numbers of the samples of this rank's share of
+// the batch, to name the sample; may be empty. All ranks must call this function while no step is running.
+NotFiniteTensor find_not_finite(Engine& engine, int program, int back, const MeshRank& rank,
+                                std::vector<std::int64_t> samples, Communicator& world, Stream& stream);
+
+// Whether all parameters and all of the optimizer's state are finite on all ranks, which call this function together.
+bool values_are_finite(Engine& engine, Communicator& world, Stream& stream);
 
 }  // namespace trainctl

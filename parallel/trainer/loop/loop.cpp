@@ -20,13 +20,8 @@ TrainingLoop::TrainingLoop(LoopContext parts, LoopPlan plan)
       state_(parts_.results, parts_.training.position()),
       queue_(
           parts_.engine, parts_.training, parts_.program_of, [this](std::int64_t step) { return input_of(step); },
-          parts_.profiled, parts_.world.attendance().flight()) {}
-
-// Enters what the main thread does between steps in the flight record.
-void TrainingLoop::enter(Activity activity, std::string_view text) {
-  FlightRecord* const flight = parts_.world.attendance().flight();
-  if (flight != nullptr) flight->training().enter({.activity = activity, .step = flight->step(), .text = text});
-}
+          [this](std::int64_t step) { return parts_.finite.skips(step); }, parts_.profiled,
+          parts_.world.attendance().flight()) {}
 
 EndEvent TrainingLoop::run() {
   begin();
@@ -42,6 +37,7 @@ EndEvent TrainingLoop::run() {
   while (!at_last_step() && !stop_ && why_end_.empty()) {
     const std::int64_t before = state_.step;
     run_steps();
+    if (rollback_) return {};
     enter(Activity::waiting_for_ranks, "between steps");
     parts_.checkpoints.report();
     const bool trained = state_.step > before;
@@ -74,19 +70,6 @@ EndEvent TrainingLoop::run() {
   return end(completed);
 }
 
-void TrainingLoop::begin() {
-  start_seconds_ = epoch_start_ = seconds_now();
-  interval_.begin(state_.step, start_seconds_);
-  if (FlightRecord* const flight = parts_.world.attendance().flight()) flight->set_step(state_.step);
-  enter(Activity::waiting_for_ranks, "before the first step");
-  // On a device that runs asynchronously to the host, the phases of a step are measured by marks. Steps of several
-  // ranks have marks anyway; for a single rank marks would only cost time.
-  const bool has_peers = parts_.world.size() > 1;  // all ranks measure, since their times are compared
-  parts_.engine.set_timing(has_peers || (parts_.sink != nullptr && parts_.engine.steps_at_once() == 1));
-  for (TrainingHook* hook : parts_.hooks) hook->on_train_begin(state_);
-  parts_.reports.restart();
-}
-
 // Evaluates at the end of an epoch, or of a run that ends within an epoch. Returns false if the evaluation was stopped;
 // a resumed run then begins with the evaluation.
 bool TrainingLoop::evaluate() {
@@ -115,6 +98,7 @@ bool TrainingLoop::evaluate() {
 }
 
 void TrainingLoop::end_epoch() {
+  left_out_ = 0;
   const double epochs =
       static_cast<double>(state_.step - plan_.phase.step) / static_cast<double>(plan_.steps_per_epoch);
   const double scheduled = plan_.learning_rate(state_.step);

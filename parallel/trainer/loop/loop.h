@@ -10,6 +10,7 @@
 
 #include "parallel/trainer/loop/checkpoint_interval.h"
 #include "parallel/trainer/loop/loop_plan.h"
+#include "parallel/trainer/loop/not_finite_step.h"
 #include "parallel/trainer/loop/step_queue.h"
 #include "parallel/trainer/loop/training_state.h"
 
@@ -43,6 +44,12 @@ struct LoopContext {
   std::function<std::optional<Evaluation>(std::int64_t step)> evaluate;
   // Finds the cause of a loss or gradient that is not finite (find_not_finite).
   std::function<std::string(int program, int back)> find_not_finite;
+  // Whether all parameters and all of the optimizer's state are finite, on all ranks, which call it together. Null:
+  // they are.
+  std::function<bool()> values_are_finite;
+  // Keeps the state before a step that was not finite, without tensors in the snapshot, and the batch of the step.
+  // Returns a remedy to append to the error. All ranks call it. May be null.
+  std::function<std::string(Snapshot, const NotFiniteStep&)> keep_not_finite;
   // Returns the hash of the present weights on rank 0, and "" on the other ranks. All ranks call it.
   std::function<std::string()> weights_sha256;
   std::function<bool()> stop_requested;
@@ -59,8 +66,12 @@ class TrainingLoop {
   void resume(const Snapshot& snapshot, bool is_stored);
 
   // Trains to the end. Returns the event "completed" or "stopped", equal on all ranks except weights_sha256, which only
-  // rank 0 sets. Throws Error{diverged} on all ranks after a NaN or Inf, and the errors of hooks.
+  // rank 0 sets. If rollback() is set, the event has no values. Throws Error{diverged} on all ranks after a NaN or Inf
+  // that ends the run, and the errors of hooks.
   EndEvent run();
+
+  // Why the run must go back to a checkpoint, if run() ended for this; equal on all ranks.
+  const std::optional<Rollback>& rollback() const { return rollback_; }
 
   // Whether the phase is complete, so that its checkpoint contains the next phase, if there is one.
   bool ended_phase() const;
@@ -85,7 +96,11 @@ class TrainingLoop {
   bool evaluation_is_due() const { return at_epoch_end() && state_.epoch_means.count() > 0; }
   double step_loss() const;
   void require_weight() const;
-  [[noreturn]] void diverged(const StartedStep& step, const std::string& cause);
+  void pass(const StartedStep& step);
+  void not_finite(const StartedStep& step, const std::string& cause);
+  void skip_update(const StartedStep& step, const std::string& cause, bool values_are_finite);
+  void roll_back(const StartedStep& step, const std::string& cause, bool values_are_finite);
+  [[noreturn]] void diverged(const StartedStep& step, const std::string& cause, const std::string& detail = "");
 
   LoopContext parts_;
   LoopPlan plan_;
@@ -97,6 +112,8 @@ class TrainingLoop {
   bool is_best_ = false;  // whether the last evaluation was the best and no step has followed
   bool stop_ = false;     // whether the ranks have agreed to stop
   std::string why_end_;   // why the run ends before its last step; "" if it does not
+  std::optional<Rollback> rollback_;
+  std::int64_t left_out_ = 0;  // number of steps since the last end of an epoch that did not change the weights
   double start_seconds_ = 0;
   double epoch_start_ = 0;
 };

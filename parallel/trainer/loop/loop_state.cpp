@@ -1,4 +1,4 @@
-// Saves and restores the state of the training loop, and creates the event of its end.
+// The beginning of the training loop, its state, and the event of its end.
 #include "parallel/trainer/loop/loop.h"
 
 #include "core/base/clock.h"
@@ -13,6 +13,30 @@
 #include "parallel/trainer/phases.h"
 
 namespace trainctl {
+
+// Enters what the main thread does between steps in the flight record.
+void TrainingLoop::enter(Activity activity, std::string_view text) {
+  FlightRecord* const flight = parts_.world.attendance().flight();
+  if (flight != nullptr) flight->training().enter({.activity = activity, .step = flight->step(), .text = text});
+}
+
+void TrainingLoop::begin() {
+  start_seconds_ = epoch_start_ = seconds_now();
+  interval_.begin(state_.step, start_seconds_);
+  if (FlightRecord* const flight = parts_.world.attendance().flight()) flight->set_step(state_.step);
+  enter(Activity::waiting_for_ranks, "before the first step");
+  // On a device that runs asynchronously to the host, the phases of a step are measured by marks. Steps of several
+  // ranks have marks anyway; for a single rank marks would only cost time.
+  const bool has_peers = parts_.world.size() > 1;  // all ranks measure, since their times are compared
+  parts_.engine.set_timing(has_peers || (parts_.sink != nullptr && parts_.engine.steps_at_once() == 1));
+  for (TrainingHook* hook : parts_.hooks) hook->on_train_begin(state_);
+  if (parts_.finite.policy().action == OnNotFinite::rollback) {  // there is always a checkpoint to go back to
+    parts_.checkpoints.set_saved_step(-1);
+    save();
+    parts_.checkpoints.wait();
+  }
+  parts_.reports.restart();
+}
 
 // Returns the state after the present step, without tensors.
 Snapshot TrainingLoop::snapshot() const {
@@ -53,9 +77,9 @@ bool TrainingLoop::ended_phase() const {
   return (last || !why_end_.empty()) && !evaluation_is_due();
 }
 
-// Checks at the end of an epoch that its samples have weight.
+// Checks at the end of an epoch that its samples have weight, unless steps were left out, which may have been all.
 void TrainingLoop::require_weight() const {
-  if (state_.epoch_means.weight() != 0) return;
+  if (state_.epoch_means.weight() != 0 || left_out_ > 0) return;
   throw Error(
       ErrorKind::data,
       format("no sample of epoch {:.6g} weighs more than 0, so that the network cannot learn from them", epoch()),

@@ -28,6 +28,11 @@ void TrainingLoop::run_steps() {
 
 void TrainingLoop::finish_step() {
   const StartedStep step = queue_.finish(state_.step, result_);
+  if (step.skipped) {
+    combined_ = true;
+    ++left_out_;
+    return pass(step);
+  }
   state_.program = step.program;
   state_.gradient_scale = result_.count > 0 ? 1 / (result_.count * step.input.loss_scale) : 0;
   enter(Activity::computing, "the result of the step and the finite check");
@@ -37,11 +42,10 @@ void TrainingLoop::finish_step() {
     stop_ = stop_ || result_.stop;
     if (result_.abandoned) return;
     const std::string cause = parts_.finite.why_diverged(step, result_);
-    if (!cause.empty()) diverged(step, cause);
+    if (!cause.empty()) return not_finite(step, cause);
+    parts_.finite.skipped().count_finite();
   }
-  ++state_.step;
-  state_.data = step.data;
-  is_best_ = false;
+  pass(step);
   parts_.reports.add(step, parts_.engine.phases());
   if (!combined_) return;
   state_.epoch_means.add(result_.sums, result_.count);
@@ -51,6 +55,13 @@ void TrainingLoop::finish_step() {
                          .loss = step_loss(),
                          .learning_rate = step.input.learning_rate,
                          .gradient_norm = result_.gradient_norm});
+}
+
+// Goes on behind a step, whether or not it has changed the weights.
+void TrainingLoop::pass(const StartedStep& step) {
+  ++state_.step;
+  state_.data = step.data;
+  is_best_ = false;
 }
 
 // Rank 0's clock decides for all ranks, which agree on a stop within the step.
@@ -79,19 +90,6 @@ std::int64_t TrainingLoop::next_pause() const {
 // Returns the mean loss over the samples of the last finished step, or of the steps that were combined with it.
 double TrainingLoop::step_loss() const {
   return parts_.results[0].of(result_.sums, result_.count > 0 ? result_.count : 1.0);
-}
-
-void TrainingLoop::diverged(const StartedStep& step, const std::string& cause) {
-  const int later_steps = queue_.drain();
-  const std::string tensor = parts_.find_not_finite ? parts_.find_not_finite(step.program, later_steps) : "";
-  parts_.checkpoints.wait();
-  const std::int64_t saved = parts_.checkpoints.saved_step();
-  throw CollectiveError(
-      ErrorKind::diverged,
-      format("training diverged at step {} (epoch {:.2f}): {}", state_.step + 1, epoch(),
-             tensor.empty() ? cause : "the first tensor that is not finite is " + tensor),
-      format("lower the learning rate, add warmup or clip_norm, or look at the data{}",
-             saved < 0 ? "" : format("; the last checkpoint is of step {}, before the divergence", saved)));
 }
 
 }  // namespace trainctl

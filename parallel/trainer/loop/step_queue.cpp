@@ -1,11 +1,24 @@
 // Starts and finishes steps.
 #include "parallel/trainer/loop/step_queue.h"
 
+#include <cmath>
+
 #include "core/base/clock.h"
 #include "core/base/flight_record.h"
 #include "core/exec/observe/op_recorder.h"
 
 namespace trainctl {
+namespace {
+
+// The position after a batch. That of the source does not change with a batch that is not complete, which some ranks
+// may have when a stop was requested.
+DataPosition position_after(const Batch& batch) {
+  const DataPosition& first = batch.position;
+  if (batch.last_of_epoch) return {first.seed, first.epoch + 1, 0};
+  return {first.seed, first.epoch, first.offset + batch.global_count};
+}
+
+}  // namespace
 
 void StepQueue::start(std::int64_t next, std::int64_t end) {
   if (profiled_.recorder != nullptr) engine_.set_observer(profiled_.contains(next) ? profiled_.recorder : nullptr);
@@ -32,13 +45,18 @@ void StepQueue::start_one(std::int64_t number) {
   step.data = batches_.position();
   step.samples = batch.global_count;
   step.waited_seconds = batch.waited_seconds;
-  engine_.start(step.program, batch, step.input);
+  step.skipped = skips_(number);
+  if (step.skipped) {
+    step.data = position_after(batch);
+  } else {
+    engine_.start(step.program, batch, step.input);
+  }
   started_.push_back(step);
 }
 
 StartedStep StepQueue::finish(std::int64_t number, StepResult& result) {
-  engine_.finish(result);
   const StartedStep step = started_.front();
+  if (!step.skipped) engine_.finish(result);
   started_.pop_front();
   if (profiled_.contains(number)) {
     profiled_.recorder->mark({"step", step.start_seconds, seconds_now()});
@@ -47,9 +65,15 @@ StartedStep StepQueue::finish(std::int64_t number, StepResult& result) {
   return step;
 }
 
-int StepQueue::drain() {
-  int drained = 0;
-  for (StepResult dropped; !started_.empty(); started_.pop_front(), ++drained) engine_.finish(dropped);
+StepQueue::Drained StepQueue::drain() {
+  Drained drained;
+  for (StepResult result; !started_.empty(); started_.pop_front()) {
+    if (started_.front().skipped) continue;
+    engine_.finish(result);
+    ++drained.steps;
+    drained.changed =
+        drained.changed || !(result.not_finite || result.abandoned || !std::isfinite(result.gradient_norm));
+  }
   return drained;
 }
 

@@ -22,6 +22,7 @@ struct StartedStep {
   double start_seconds = 0;   // start time by seconds_now()
   double waited_seconds = 0;  // time spent waiting for its batch
   DataPosition data;          // the position in the data after its batch
+  bool skipped = false;       // its batch is skipped: it is not computed
 };
 
 // The steps [first, end), counted from 0. A recorder observes their ops; no steps are observed if it is null.
@@ -39,14 +40,17 @@ class StepQueue {
   using ProgramOf = std::function<int(std::int64_t samples)>;
   // Returns the scalars of step number `step`, from 0; called when its batch is available.
   using InputOf = std::function<StepEngine::StepInput(std::int64_t step)>;
+  // Returns whether the batch of step number `step`, from 0, is skipped.
+  using Skips = std::function<bool(std::int64_t step)>;
 
   // All arguments must outlive the queue. `flight`: the rank's flight record; null: none.
-  StepQueue(StepEngine& engine, BatchSource& batches, ProgramOf program_of, InputOf input_of,
+  StepQueue(StepEngine& engine, BatchSource& batches, ProgramOf program_of, InputOf input_of, Skips skips,
             const ProfiledSteps& profiled, FlightRecord* flight = nullptr)
       : engine_(engine),
         batches_(batches),
         program_of_(std::move(program_of)),
         input_of_(std::move(input_of)),
+        skips_(std::move(skips)),
         profiled_(profiled),
         flight_(flight) {}
 
@@ -54,10 +58,15 @@ class StepQueue {
   // numbers below `end`, up to the number of steps that the engine can run together. A profiled step and a step that is
   // not profiled do not run at the same time.
   void start(std::int64_t next, std::int64_t end);
-  // Waits for the oldest step and fills `result`. `number`: the number of this step.
+  // Waits for the oldest step and fills `result`, unless the step is skipped. `number`: the number of this step.
   StartedStep finish(std::int64_t number, StepResult& result);
-  // Waits for all steps and drops their results; returns the number of steps.
-  int drain();
+  // The steps that drain() dropped.
+  struct Drained {
+    int steps = 0;         // number of steps that were computed
+    bool changed = false;  // whether one of them has changed the weights
+  };
+  // Waits for all steps and drops their results.
+  Drained drain();
   bool empty() const { return started_.empty(); }
 
  private:
@@ -67,6 +76,7 @@ class StepQueue {
   BatchSource& batches_;
   ProgramOf program_of_;
   InputOf input_of_;
+  Skips skips_;
   ProfiledSteps profiled_;
   FlightRecord* flight_;
   std::deque<StartedStep> started_;  // oldest first

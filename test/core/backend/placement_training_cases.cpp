@@ -79,7 +79,7 @@ void add_update(Cases& cases) {
   const auto update_statistics = always_a<UpdateStatistics>(std::vector<float>{0.9f, 0.5f});
   // All flags are 0: with random flags the op would change nothing.
   const CaseInput flags{{{agree_flags}, floats}, 0, 1};
-  cases.push_back({"update_statistics", {statistic, statistic, scalar, flags}, update_statistics, 4});
+  cases.push_back({"update_statistics", {statistic, statistic, scalar, flags, scalar}, update_statistics, 4});
   const auto optimizer = [](OptimizerRule rule) {
     return [rule = std::move(rule)](const Types& in) {
       OptimizerUpdate update(rule);

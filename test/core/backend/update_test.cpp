@@ -367,7 +367,7 @@ TEST_CASE("agree sets its flags, and running statistics are updated only if the 
   const std::vector<Value> sums{random_value({70}, DType::float32, 1), random_value({300}, DType::float32, 3)};
   const std::vector<Value> moving{random_value({70}, DType::float32, 2), random_value({300}, DType::float32, 4)};
   const Value fine = row({0, 1}), bad = row({1, 0});
-  const auto updated = run_op(*backend, op, {sums[0], sums[1], scalar(16), fine}, moving);
+  const auto updated = run_op(*backend, op, {sums[0], sums[1], scalar(16), fine, scalar(2)}, moving);
   for (std::size_t i = 0; i < 2; ++i) {
     const double momentum = i == 0 ? 0.9 : 0.5;
     std::vector<double> expected;
@@ -376,8 +376,11 @@ TEST_CASE("agree sets its flags, and running statistics are updated only if the 
     }
     CHECK(largest_error(updated[i], expected) < 1e-6);
   }
-  const auto kept = run_op(*backend, op, {sums[0], sums[1], scalar(16), bad}, moving);
-  for (std::size_t i = 0; i < 2; ++i) CHECK(kept[i].values == moving[i].values);
+  const double infinite = std::numeric_limits<double>::infinity();
+  for (const auto& [flags, norm] : {std::pair(bad, 2.0), std::pair(fine, nan), std::pair(fine, infinite)}) {
+    const auto kept = run_op(*backend, op, {sums[0], sums[1], scalar(16), flags, scalar(norm)}, moving);
+    for (std::size_t i = 0; i < 2; ++i) CHECK(kept[i].values == moving[i].values);
+  }
 }
 
 TEST_CASE("the moving average begins with the first step's weights, and does not change if the update is skipped") {

@@ -67,6 +67,27 @@ TEST_CASE("without a majority all groups of ranks are named") {
   }
 }
 
+TEST_CASE("the host of the replica that differs is named, and the values of another replica make all equal") {
+  std::vector<std::vector<float>> kernels(3);
+  const auto errors = on_threads(3, [&](Communicator& communicator) {
+    Replica replica;
+    ImmediateStream stream;
+    ReplicaCheck check(replica.tensors(), communicator, communicator.rank(), stream, {"n1", "n2", "n3"});
+    require(!check.find(stream), "equal at first");
+    if (communicator.rank() == 1) replica.kernel[11] += 1;
+    if (communicator.rank() == 1) replica.bias[2] += 1;
+    const auto found = check.find(stream);
+    require(found && found->majority && found->odd == std::vector<int>{1}, "rank 1 differs");
+    require(found->is_odd == std::vector<bool>{false, true, false}, "replica 1 differs");
+    require(found->text.find("'dense/kernel' on rank 1 of n2 differs from ranks 0 and 2") != std::string::npos, "host");
+    check.send_from(2, stream);
+    require(!check.find(stream), "equal again");
+    kernels[static_cast<std::size_t>(communicator.rank())] = replica.kernel;
+  });
+  CHECK(errors == std::vector<std::string>(3));
+  CHECK(kernels[1] == Replica().kernel);
+}
+
 TEST_CASE("several tensors and ranks are named together") {
   const auto errors = check(4, [](Replica& replica, int rank) {
     if (rank == 3) replica.kernel[500] = 2;

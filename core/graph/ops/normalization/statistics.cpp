@@ -52,8 +52,10 @@ std::vector<TensorType> UpdateStatistics::outputs(std::span<const TensorType> in
 OutputPlacements UpdateStatistics::placements(const PlacementQuery& query) const {
   OutputPlacements result;
   const auto common = query.inputs.subspan(momenta.size());
-  if (common[0] != replicated || common[1] != replicated) {
-    return {{}, format("the count is {}, the agree flags are {}", to_string(common[0]), to_string(common[1]))};
+  if (std::any_of(common.begin(), common.end(), [](const Placement& input) { return input != replicated; })) {
+    return {{},
+            format("the count is {}, the agree flags are {}, the gradient norm is {}", to_string(common[0]),
+                   to_string(common[1]), to_string(common[2]))};
   }
   for (std::size_t i = 0; i < momenta.size(); ++i) {
     const Placement& sum = query.inputs[i];

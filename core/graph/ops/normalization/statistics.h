@@ -23,8 +23,9 @@ struct AccumulateStatistics final : OpDef {
 };
 
 // moving = momentum * moving + (1 - momentum) * sum / count, for each of several statistics. Inputs: the reduced sums
-// [C], then the reduced number of samples and the agree flags. Outputs: the moving statistics [C], in the order of
-// their sums. The statistics keep their values if the flag agree_not_finite is set or there were no samples.
+// [C], then the reduced number of samples, the agree flags and the gradient norm. Outputs: the moving statistics [C],
+// in the order of their sums. As with optimizers, the statistics keep their values if the flag agree_not_finite is set
+// or the norm is not finite, and also if there were no samples.
 struct UpdateStatistics final : OpDef {
   std::vector<float> momenta;  // one for each statistic
 

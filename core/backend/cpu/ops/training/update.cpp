@@ -153,7 +153,9 @@ Lowering lower_update_statistics(const LowerContext& context) {
   return own_kernel(context, [momenta = context.op.as<UpdateStatistics>().momenta,
                               channels = context.output_counts()](const Buffers& buffers) {
     const float count = *buffers.in<float>(channels.size());
-    if (buffers.in<float>(channels.size() + 1)[agree_not_finite] != 0 || !(count > 0)) return;
+    const bool finite = buffers.in<float>(channels.size() + 1)[agree_not_finite] == 0 &&
+                        std::isfinite(*buffers.in<float>(channels.size() + 2));
+    if (!finite || !(count > 0)) return;
     for (std::size_t i = 0; i < channels.size(); ++i) {
       const float* sum = buffers.in<float>(i);
       float* moving = buffers.out<float>(i);

@@ -43,10 +43,11 @@ struct StatisticSlices {
   }
 };
 
-__global__ void update_statistics(const StatisticSlice* slices, std::byte* slot, const float* count,
-                                  const float* flags) {
+__global__ void update_statistics(const StatisticSlice* slices, std::byte* slot, const float* count, const float* flags,
+                                  const float* norm) {
   const StatisticSlice slice = slices[blockIdx.x];
-  if (flags[agree_not_finite] != 0 || !(*count > 0) || static_cast<int>(threadIdx.x) >= slice.count) return;
+  const bool finite = flags[agree_not_finite] == 0 && isfinite(*norm);
+  if (!finite || !(*count > 0) || static_cast<int>(threadIdx.x) >= slice.count) return;
   float& moving = StatisticSlice::at(slice.to, slot)[threadIdx.x];
   moving =
       slice.momentum * moving + (1.0f - slice.momentum) * (StatisticSlice::at(slice.from, slot)[threadIdx.x] / *count);
@@ -66,7 +67,7 @@ Lowering lower_update_statistics(const LowerContext& context) {
                                 momenta = context.op.as<UpdateStatistics>().momenta](const Binding& b) {
     return [slices = StatisticSlices(b, counts, momenta), statistics = counts.size()](const Buffers& p) {
       launch(update_statistics, slices.count, block_threads, p.stream, slices.data.get(), p.slot.base,
-             p.in<float>(statistics), p.in<float>(statistics + 1));
+             p.in<float>(statistics), p.in<float>(statistics + 1), p.in<float>(statistics + 2));
     };
   });
 }
