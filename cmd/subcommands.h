@@ -29,6 +29,7 @@ Subcommand watch_subcommand();
 Subcommand verify_scaling_subcommand();
 Subcommand bench_subcommand();
 Subcommand resize_subcommand();
+Subcommand rehearse_subcommand();
 Subcommand inspect_subcommand();
 Subcommand init_subcommand();
 Subcommand import_subcommand();

@@ -14,9 +14,9 @@
 
 #include "core/base/error.h"
 #include "core/base/files.h"
+#include "core/base/full_disk.h"
 #include "core/base/json.h"
 #include "core/base/json_fwd.h"
-#include "core/base/output.h"
 #include "io/checkpoint/atomic_file.h"
 
 namespace trainctl {
@@ -88,7 +88,7 @@ MetricsJsonl::MetricsJsonl(std::string path, Duration every) : path_(std::move(p
 MetricsJsonl::~MetricsJsonl() { close(descriptor_); }
 
 void MetricsJsonl::write(const std::string& text) {
-  const int error = write_all(descriptor_, text);
+  const int error = write_to_disk(descriptor_, text);
   if (error == 0) return;
   const std::string why = std::generic_category().message(error);
   throw Error(ErrorKind::resource, SourceLocation{path_}, "cannot write: " + why, "make room there, then run again");
@@ -103,6 +103,7 @@ void MetricsJsonl::restart(const RestartEvent& e) {
   json["signal"] = e.signal ? Json(*e.signal) : Json();
   json["step"] = e.step ? Json(*e.step) : Json();
   json["ranks"] = e.ranks;
+  json["detected"] = e.detected;
   write(json_line(json));
 }
 

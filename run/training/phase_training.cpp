@@ -1,6 +1,8 @@
 // Builds and trains a phase.
 #include "run/training/phase_training.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -19,11 +21,13 @@
 #include "parallel/bench/timeline.h"
 #include "parallel/checkpoint/gathered_hash.h"
 #include "parallel/checkpoint/restore.h"
+#include "parallel/health/faults/spoiled_batches.h"
 #include "parallel/launch/ranks/run_rank.h"
 #include "parallel/launch/ranks/status.h"
 #include "parallel/launch/situation.h"
 #include "parallel/mesh/axes.h"
 #include "parallel/trainer/evaluate.h"
+#include "parallel/trainer/hooks/fault_rehearsal.h"
 #include "parallel/trainer/hooks/result_warnings.h"
 #include "parallel/trainer/hooks/run_hooks.h"
 #include "parallel/trainer/initial_weights.h"
@@ -128,6 +132,7 @@ class PhaseTraining {
  private:
   void open_batches(const DataPosition& start);
   void make_hooks();
+  void rehearse_faults();
   LoopContext loop_parts();
   std::optional<Evaluation> evaluate_validation(std::int64_t step);
   void write_observations();
@@ -143,6 +148,7 @@ class PhaseTraining {
   std::function<bool()> stop_requested_;
   std::unique_ptr<BatchSource> training_;
   std::unique_ptr<BatchSource> validation_;  // null: there is none
+  std::unique_ptr<SpoiledBatches> spoiled_;  // null: the run rehearses no faults
   MeshAxes axes_;
   FolderSink folder_;
   OpRecorder profiler_;
@@ -235,6 +241,24 @@ void PhaseTraining::make_hooks() {
                                checkpoints_->wait();
                                restore_best(job_, run_.files, run_.request.config_file);
                              }});
+  if (!spec_.faults.empty() && run_.request.scaling == nullptr) rehearse_faults();
+}
+
+// Adds the hook that makes the faults of the config happen.
+void PhaseTraining::rehearse_faults() {
+  spoiled_ = std::make_unique<SpoiledBatches>(*training_);
+  const bool of_mpirun = run_.context.situation.started_by == StartedBy::mpirun;
+  hooks_.push_back(std::make_unique<FaultRehearsal>(
+      FaultRehearsal::Parts{.faults = spec_.faults,
+                            .engine = job_.engine(),
+                            .batches = *spoiled_,
+                            .world = world_,
+                            .stream = stream_,
+                            .hosts = run_.context.world.hosts(),
+                            .mesh = job_.rank().mesh,
+                            .launcher = of_mpirun ? getppid() : 0,
+                            .run_directory = run_.files.directory ? run_.files.directory->path() : "",
+                            .wait_for_checkpoints = [this] { checkpoints_->wait(); }}));
 }
 
 LoopContext PhaseTraining::loop_parts() {
@@ -247,9 +271,10 @@ LoopContext PhaseTraining::loop_parts() {
                          .mesh = plan_.mesh,
                          .metadata = plan_.metadata,
                          .tell_stop_time = teller_of_stop_time(run_.context.situation, rank)});
+  BatchSource& source = scaling_ ? static_cast<BatchSource&>(*scaling_) : spoiled_ ? *spoiled_ : *training_;
   LoopContext parts{
       .engine = job_.engine(),
-      .training = scaling_ ? static_cast<BatchSource&>(*scaling_) : *training_,
+      .training = source,
       .program_of = [this](std::int64_t samples) { return job_.programs().training(samples); },
       .results = job_.programs().programs().front().results,
       .world = world_,

@@ -12,7 +12,7 @@
 #include "core/base/crc32c.h"
 #include "core/base/error.h"
 #include "core/base/format.h"
-#include "core/base/output.h"
+#include "core/base/full_disk.h"
 #include "io/checkpoint/atomic_file.h"
 
 namespace trainctl {
@@ -91,7 +91,7 @@ EventFile::~EventFile() { close(descriptor_); }
 void EventFile::write(std::int64_t step, const ProtobufMessage& fields) {
   ProtobufMessage whole;
   whole.real(event::wall_time, wall_seconds()).integer(event::step, step);
-  const int error = write_all(descriptor_, record_of(whole.bytes() + fields.bytes()));
+  const int error = write_to_disk(descriptor_, record_of(whole.bytes() + fields.bytes()));
   if (error == 0) return;
   throw Error(ErrorKind::resource, SourceLocation{path_}, "cannot write: " + std::generic_category().message(error),
               "make room there, then run again");
