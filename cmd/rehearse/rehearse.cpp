@@ -62,7 +62,7 @@ RehearsalPlan plan_of(const RehearseOptions& options, const RunSpec& spec, const
 std::string weights_text(const FaultResult& result, const RehearsedFault& fault) {
   if (result.equal) return "equal";
   if (fault.survival == Survival::diverges) return "";
-  return result.loss_change ? format("differ, loss {:+.2g} %", 100 * *result.loss_change) : "none";
+  return result.loss_change ? format("differ, loss {:+.2g} %", 100 * *result.loss_change) : "";
 }
 
 std::string table_of(const std::vector<Rehearsed>& rehearsed) {

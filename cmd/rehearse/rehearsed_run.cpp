@@ -61,7 +61,8 @@ std::string outcome_of(const FaultResult& result, const RehearsedRun& run, Survi
     const bool as_asked = survival == Survival::diverges && run.exit_code == exit_code(ErrorKind::diverged);
     return format("the run ended with exit code {}{}", run.exit_code, as_asked ? ", as the config asks" : "");
   }
-  if (run.starts.size() < 2) return "the run went on";
+  // A run without a checkpoint starts anew, with new metrics.
+  if (run.starts.empty() || run.starts.back().cause.empty()) return "the run went on";
   return format("{}, started again", words_of(run.starts.back().cause));
 }
 
@@ -88,7 +89,8 @@ FaultResult judge(const RehearsedFault& fault, const RehearsedRun& run, const Re
   const std::optional<Mark> mark = read_mark(run, fault);
   result.happened = mark.has_value();
   result.equal = !run.weights_sha256.empty() && run.weights_sha256 == undisturbed.weights_sha256;
-  if (run.loss && undisturbed.loss && *undisturbed.loss != 0) result.loss_change = *run.loss / *undisturbed.loss - 1;
+  const bool has_losses = !run.weights_sha256.empty() && run.loss && undisturbed.loss;
+  if (has_losses && *undisturbed.loss != 0) result.loss_change = *run.loss / *undisturbed.loss - 1;
   for (const RehearsedRun::Start& start : run.starts) {
     if (!mark || start.detected < mark->time) continue;
     result.lost_steps = std::max<std::int64_t>(0, mark->step - start.first_step);

@@ -14,7 +14,7 @@ std::string write_config(const Folder& folder) {
   return folder.write("faults.yaml", R"(
 data: {dataset: synthetic, samples: 160, shape: [8, 8, 3], classes: 5}
 log: {every: 1 steps}
-checkpoint: {every: 10 steps}
+checkpoint: {every: 10 steps, background: false}
 strategy: {reproducible: {shards: 4}, verify_every: 5 steps}
 )" + mlp_model + train_section("batch_size: 32, epochs: 8, optimizer: {name: adam, learning_rate: 1e-3}"));
 }
@@ -150,6 +150,7 @@ TEST_CASE("rehearse tries faults on a config and reports them") {
     CHECK(faults[name].at("survived") == true);
     CHECK(faults[name].at("weights_equal") == true);
   }
+  CHECK(faults["kill"].at("outcome") == "rank killed, started again");
   CHECK(faults["kill"].at("lost_steps") == 2);
   CHECK(faults["torn checkpoint, kill"].at("lost_steps") == 7);
   CHECK(faults["slow rank"].at("lost_steps") == 0);

@@ -156,7 +156,7 @@ TEST_CASE("on a full disk no file of a run can be written, for a time") {
   write_file(file, "before");
   rehearse_full_disk(std::chrono::milliseconds(300));
   CHECK(full_disk_error() == ENOSPC);
-  CHECK_THROWS_WITH(write_file(file, "after"), Catch::Matchers::ContainsSubstring("No space left on device"));
+  CHECK_THROWS_WITH(write_file(file, "after"), Catch::Contains("No space left on device"));
   std::this_thread::sleep_for(std::chrono::milliseconds(400));
   CHECK(full_disk_error() == 0);
   write_file(file, "after");
