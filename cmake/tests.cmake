@@ -73,7 +73,7 @@ trainctl_test(parallel/bench unit trainctl_parallel_bench)
 target_sources(test-parallel-bench PRIVATE ${PROJECT_SOURCE_DIR}/test/parallel/comm/conformance.cpp)
 trainctl_test(parallel/strategies unit trainctl_parallel_trainer trainctl_parallel_mesh trainctl_io_yaml)
 trainctl_test(parallel/checkpoint unit trainctl_parallel_trainer trainctl_parallel_mesh trainctl_io_checkpoint trainctl_io_yaml)
-trainctl_test(parallel/health unit trainctl_parallel_health trainctl_parallel_mesh trainctl_io_checkpoint)
+trainctl_test(parallel/health unit trainctl_parallel_health trainctl_parallel_mesh trainctl_io_checkpoint trainctl_io_yaml)
 trainctl_test(parallel/launch runs trainctl_parallel_launch)
 trainctl_test(parallel/trainer unit trainctl_parallel_trainer trainctl_parallel_mesh trainctl_io_yaml)
 trainctl_test(parallel/plan unit trainctl_parallel_plan trainctl_io_yaml)
@@ -166,6 +166,8 @@ trainctl_script_test(tensorboard runs 600 python3 ${test}/io/metrics/tensorboard
 trainctl_script_test(report runs 600 python3 ${test}/io/report/report_test.py $<TARGET_FILE:trainctl>)
 trainctl_script_test(kubernetes runs 300 python3 ${test}/kubernetes/manifest_test.py $<TARGET_FILE:trainctl>)
 trainctl_script_test(docs runs 900 python3 ${test}/docs/docs_test.py $<TARGET_FILE:trainctl>)
+trainctl_script_test(fault_runs runs 900 python3 ${scripts}/bench/fault_runs/campaign.py --runs 7 --seed 1
+  --trainctl $<TARGET_FILE:trainctl>)
 trainctl_script_test(mutated_configs runs 600 python3 ${scripts}/bench/mutate-configs --count 40 --seed 2
   --trainctl $<TARGET_FILE:trainctl>)
 if(NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize")

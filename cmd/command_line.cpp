@@ -23,12 +23,12 @@ namespace trainctl {
 namespace {
 
 std::vector<Subcommand> subcommands() {
-  return {run_subcommand(),          check_subcommand(),     plan_subcommand(),   eval_subcommand(),
-          predict_subcommand(),      report_subcommand(),    watch_subcommand(),  verify_scaling_subcommand(),
-          bench_subcommand(),        inspect_subcommand(),   init_subcommand(),   import_subcommand(),
-          export_subcommand(),       launch_subcommand(),    doctor_subcommand(), schema_subcommand(),
-          tokenizer_subcommand(),    resize_subcommand(),    replay_subcommand(), completion_subcommand(),
-          remote_shell_subcommand(), host_agent_subcommand()};
+  return {run_subcommand(),        check_subcommand(),        plan_subcommand(),      eval_subcommand(),
+          predict_subcommand(),    report_subcommand(),       watch_subcommand(),     verify_scaling_subcommand(),
+          bench_subcommand(),      inspect_subcommand(),      init_subcommand(),      import_subcommand(),
+          export_subcommand(),     launch_subcommand(),       doctor_subcommand(),    schema_subcommand(),
+          tokenizer_subcommand(),  resize_subcommand(),       replay_subcommand(),    rehearse_subcommand(),
+          completion_subcommand(), remote_shell_subcommand(), host_agent_subcommand()};
 }
 
 // Reports the first unknown command or option and suggests the one that the user probably meant; "" if none is unknown.

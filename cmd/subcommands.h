@@ -30,6 +30,7 @@ Subcommand verify_scaling_subcommand();
 Subcommand bench_subcommand();
 Subcommand resize_subcommand();
 Subcommand replay_subcommand();
+Subcommand rehearse_subcommand();
 Subcommand inspect_subcommand();
 Subcommand init_subcommand();
 Subcommand import_subcommand();

@@ -162,6 +162,8 @@ Keys<RunSpec> RunSpec::keys() {
       .key("checkpoint", &RunSpec::checkpoint, "When and what is saved.")
       .key("cluster", &RunSpec::cluster, "How many ranks run, and where.")
       .key("log", &RunSpec::log, "What is written while the run goes on.")
+      .key("faults", &RunSpec::faults,
+           "Faults that the run rehearses, each of them once in its life: `- kill: {rank: 1, step: 120}`.")
       .key("resolved", &RunSpec::resolved,
            "What a run measured or found out, added to the config in its directory. Never read.")
       .check(check_name)

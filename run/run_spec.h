@@ -11,6 +11,7 @@
 #include "io/loader/options.h"
 #include "io/metrics/options.h"
 #include "io/yaml/yaml.h"
+#include "parallel/health/faults/fault.h"
 #include "parallel/launch/options.h"
 #include "parallel/strategies/options.h"
 #include "parallel/trainer/options.h"
@@ -28,6 +29,7 @@ struct RunSpec {
   CheckpointOptions checkpoint;
   ClusterOptions cluster;
   LogOptions log;
+  FaultList faults;
   Node resolved;  // what a run measured or found out; never read
 
   static Keys<RunSpec> keys();

@@ -6,6 +6,7 @@
 #include <limits>
 #include <sstream>
 
+#include "cmd/failed_child.h"
 #include "core/base/files.h"
 #include "core/base/format.h"
 #include "core/base/json.h"
@@ -18,19 +19,6 @@
 
 namespace trainctl {
 namespace {
-
-ErrorKind kind_of(int code) {
-  for (const ErrorKind kind : {ErrorKind::config, ErrorKind::data, ErrorKind::diverged, ErrorKind::peer,
-                               ErrorKind::resource, ErrorKind::stopped, ErrorKind::interrupted}) {
-    if (exit_code(kind) == code) return kind;
-  }
-  return ErrorKind::internal;
-}
-
-std::string trimmed(const std::string& text) {
-  const std::size_t end = text.find_last_not_of(" \n");
-  return text.substr(0, end == std::string::npos ? 0 : end + 1);
-}
 
 // Reads a line that ScalingWatch::on_pause() printed; ignores other lines.
 void read_line(std::string_view line, ScaledRun& run, CountProgress* progress) {
@@ -105,11 +93,7 @@ ScaledRun ScalingRuns::run(int ranks, const ScalingRequest& request) {
   }
   const ChildEnd end = run_child(signals_, command,
                                  [&](std::string_view line) { read_line(line, run, progress ? &*progress : nullptr); });
-  if (end.exit_code != 0) {
-    const std::string errors = trimmed(end.errors);
-    throw Error(kind_of(end.exit_code), format("the run on {} {} failed: {}", ranks, ranks == 1 ? "rank" : "ranks",
-                                               errors.empty() ? format("exit code {}", end.exit_code) : errors));
-  }
+  if (end.exit_code != 0) throw_failure(format("the run on {}", ranks_text(ranks)), end);
   require(!run.steps.empty(), "a run that succeeded has made steps");
   return run;
 }

@@ -13,6 +13,7 @@
 
 #include "core/base/error.h"
 #include "core/base/files.h"
+#include "core/base/full_disk.h"
 #include "core/base/json.h"
 #include "core/base/json_fwd.h"
 
@@ -101,6 +102,7 @@ void MetricsJsonl::restart(const RestartEvent& e) {
   json["signal"] = e.signal ? Json(*e.signal) : Json();
   json["step"] = e.step ? Json(*e.step) : Json();
   json["ranks"] = e.ranks;
+  json["detected"] = e.detected;
   write(json_line(json));
 }
 

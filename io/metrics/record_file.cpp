@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "core/base/format.h"
+#include "core/base/full_disk.h"
 #include "core/base/log.h"
-#include "core/base/output.h"
 
 namespace trainctl {
 
@@ -42,7 +42,7 @@ void RecordFile::finish() {
 int RecordFile::write_kept() {
   if (torn_ && ftruncate(descriptor_, size_) != 0) return errno;
   torn_ = false;
-  const int error = write_all(descriptor_, kept_);
+  const int error = write_to_disk(descriptor_, kept_);
   if (error != 0) {
     torn_ = ftruncate(descriptor_, size_) != 0;
     return error;

@@ -21,13 +21,10 @@ std::optional<Number> number_in(const Json& json, const char* key) {
 
 std::string to_text(const Restart& restart) {
   const RestartEvent& event = restart.event;
-  const Json json = {{"attempt", event.attempt},
-                     {"cause", event.cause},
-                     {"rank", known(event.rank)},
-                     {"host", event.host},
-                     {"signal", known(event.signal)},
-                     {"step", known(event.step)},
-                     {"run_directory", restart.run_directory}};
+  const Json json = {{"attempt", event.attempt},      {"cause", event.cause},
+                     {"rank", known(event.rank)},     {"host", event.host},
+                     {"signal", known(event.signal)}, {"step", known(event.step)},
+                     {"detected", event.detected},    {"run_directory", restart.run_directory}};
   return json.dump(-1, ' ', true, Json::error_handler_t::replace);
 }
 
@@ -41,7 +38,8 @@ std::optional<Restart> read_restart(const std::string& text) {
                            .rank = number_in<int>(json, "rank"),
                            .host = json.value("host", ""),
                            .signal = number_in<int>(json, "signal"),
-                           .step = number_in<std::int64_t>(json, "step")},
+                           .step = number_in<std::int64_t>(json, "step"),
+                           .detected = json.value("detected", 0.0)},
                  .run_directory = json.value("run_directory", "")};
 }
 

@@ -1,6 +1,8 @@
 // Builds and trains a phase.
 #include "run/training/phase_training.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -21,12 +23,14 @@
 #include "parallel/checkpoint/gathered_hash.h"
 #include "parallel/checkpoint/restore.h"
 #include "parallel/comm/text.h"
+#include "parallel/health/faults/spoiled_batches.h"
 #include "parallel/health/stragglers.h"
 #include "parallel/launch/ranks/run_rank.h"
 #include "parallel/launch/ranks/status.h"
 #include "parallel/launch/situation.h"
 #include "parallel/mesh/axes.h"
 #include "parallel/trainer/evaluate.h"
+#include "parallel/trainer/hooks/fault_rehearsal.h"
 #include "parallel/trainer/hooks/result_warnings.h"
 #include "parallel/trainer/hooks/run_hooks.h"
 #include "parallel/trainer/initial_weights.h"
@@ -134,6 +138,7 @@ class PhaseTraining {
   void open_savers();
   void make_hooks();
   void restore_best();
+  void rehearse_faults();
   LoopContext loop_parts();
   std::string search(int program, int back);
   std::optional<Evaluation> evaluate_validation(std::int64_t step);
@@ -150,6 +155,7 @@ class PhaseTraining {
   std::function<bool()> stop_requested_;
   std::unique_ptr<BatchSource> training_;
   std::unique_ptr<BatchSource> validation_;  // null: there is none
+  std::unique_ptr<SpoiledBatches> spoiled_;  // null: the run rehearses no faults
   MeshAxes axes_;
   FolderSink folder_;
   OpRecorder profiler_;
@@ -269,6 +275,8 @@ void PhaseTraining::make_hooks() {
                              .warnings = *warnings_,
                              .reports = *reports_,
                              .restore_best = [this] { restore_best(); }});
+  const bool is_run = run_.request.scaling == nullptr && run_.request.replay == nullptr;
+  if (!spec_.faults.empty() && is_run) rehearse_faults();
 }
 
 // Restores the weights of the run's best checkpoint. Collective.
@@ -290,6 +298,23 @@ void PhaseTraining::restore_best() {
   restore_weights(source, job_.engine(), world_, stream_);
 }
 
+// Adds the hook that makes the faults of the config happen.
+void PhaseTraining::rehearse_faults() {
+  spoiled_ = std::make_unique<SpoiledBatches>(*training_);
+  const bool of_mpirun = run_.context.situation.started_by == StartedBy::mpirun;
+  hooks_.push_back(std::make_unique<FaultRehearsal>(
+      FaultRehearsal::Parts{.faults = spec_.faults,
+                            .engine = job_.engine(),
+                            .batches = *spoiled_,
+                            .world = world_,
+                            .stream = stream_,
+                            .hosts = run_.context.world.hosts(),
+                            .mesh = job_.rank().mesh,
+                            .launcher = of_mpirun ? getppid() : 0,
+                            .run_directory = run_.files.directory ? run_.files.directory->path() : "",
+                            .wait_for_checkpoints = [this] { checkpoints_->wait(); }}));
+}
+
 LoopContext PhaseTraining::loop_parts() {
   MetricsSink* const sink = run_.files.sink.get();
   const TrainingRequest& request = run_.request;
@@ -302,11 +327,13 @@ LoopContext PhaseTraining::loop_parts() {
                          .metadata = plan_.metadata,
                          .newest = run_.files.newest_stored,
                          .tell_stop_time = teller_of_stop_time(run_.context.situation, rank)});
+  BatchSource& source = scaling_   ? static_cast<BatchSource&>(*scaling_)
+                        : replay_  ? static_cast<BatchSource&>(*replay_)
+                        : spoiled_ ? static_cast<BatchSource&>(*spoiled_)
+                                   : *training_;
   LoopContext parts{
       .engine = job_.engine(),
-      .training = scaling_  ? static_cast<BatchSource&>(*scaling_)
-                  : replay_ ? static_cast<BatchSource&>(*replay_)
-                            : *training_,
+      .training = source,
       .program_of = [this](std::int64_t samples) { return job_.programs().training(samples); },
       .results = job_.programs().programs().front().results,
       .world = world_,

@@ -109,6 +109,7 @@ void begin_run(RankRun& run, Job& job, const TrainOptions& train, const Training
   run.shares_directory = join_log(files.directory ? files.directory->path() : "", run.context, run.device.host);
   keep_flight(run);
   if (run.context.world.rank() == 0) {
+    if (const std::string faults = rehearsal_warning(run.spec.faults); !faults.empty()) log::warning(faults);
     for (const std::string& warning : run.data.info().warnings) log::warning(warning);
     for (const std::string& warning : job.engine().program(0).program.warnings) log::warning(warning);
     const std::string short_run = warmup_warning(train, run.data.info(), run.context.world.size());

@@ -16,6 +16,7 @@ struct RestartEvent {
   std::optional<int> signal = {};         // signal that killed the rank
   std::optional<std::int64_t> step = {};  // number of training steps that were done when it failed
   int ranks = 1;                          // number of ranks of the new attempt
+  double detected = 0;                    // when the supervisor knew of it, in seconds since 1970
 
   bool operator==(const RestartEvent&) const = default;
 };

@@ -11,6 +11,7 @@
 #include <memory>
 #include <utility>
 
+#include "core/base/clock.h"
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
@@ -137,7 +138,8 @@ Restart restart_after(const Outcome& outcome, bool resized, int attempts, const 
                     .rank = outcome.rank,
                     .host = outcome.host,
                     .signal = outcome.signal,
-                    .step = outcome.step},
+                    .step = outcome.step,
+                    .detected = wall_seconds()},
           .run_directory = log.empty() ? "" : std::filesystem::path(log).parent_path().string()};
 }
 

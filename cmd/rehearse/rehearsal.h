@@ -1,0 +1,45 @@
+// Starts the runs of `trainctl rehearse` in a folder of their own.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cmd/common_options.h"
+#include "cmd/rehearse/rehearsed_run.h"
+#include "parallel/launch/host/scratch.h"
+#include "parallel/launch/plan.h"
+#include "parallel/launch/supervisor/signals.h"
+
+namespace trainctl {
+
+struct RunSpec;
+
+class Rehearsal {
+ public:
+  // `common`, `launch`: the options of the command. The runs are in a folder beside the run's own directory
+  // (runs/<name>): a temporary one, or with `keeps` runs/<name>-rehearsal, which must not exist.
+  Rehearsal(const CommonOptions& common, const LaunchFlags& launch, const RunSpec& spec, bool keeps);
+  ~Rehearsal();
+  Rehearsal(const Rehearsal&) = delete;
+  Rehearsal& operator=(const Rehearsal&) = delete;
+
+  // Trains for `steps` steps with a checkpoint every `interval` steps and this value of `faults`, and further settings.
+  // A request to stop ends the run, and throws Error{interrupted}.
+  RehearsedRun run(const std::string& name, std::int64_t steps, std::int64_t interval, const std::string& faults,
+                   const std::vector<std::string>& sets = {});
+  const std::string& folder() const { return folder_; }
+
+ private:
+  Signals signals_;  // once constructed, a request to stop ends the run in progress
+  const CommonOptions& common_;
+  const LaunchFlags& launch_;
+  int min_ranks_;
+  std::string parent_;
+  bool made_parent_ = false;
+  std::optional<ScratchFolder> scratch_;  // empty: the runs are kept
+  std::string folder_;
+};
+
+}  // namespace trainctl

@@ -1,0 +1,87 @@
+// The fault of a network: a link that is down for a time.
+#include <spawn.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include "core/base/files.h"
+#include "core/base/format.h"
+#include "core/base/log.h"
+#include "parallel/health/faults/fault.h"
+#include "parallel/health/faults/table.h"
+#include "parallel/launch/host/process.h"
+
+namespace trainctl {
+namespace {
+
+// Whether this process may change network interfaces (the capability CAP_NET_ADMIN).
+bool may_change_links() {
+  constexpr int net_admin = 12;
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;) {
+    if (word != "CapEff:" || !(status >> word)) continue;
+    return (std::stoull(word, nullptr, 16) >> net_admin & 1) != 0;
+  }
+  return false;
+}
+
+// Starts a process that takes the link down and, after the time, up again. It belongs to no group of this process, so
+// that it outlives the rank.
+void cut(const std::string& interface, double seconds) {
+  const std::string script =
+      format("ip link set dev {0} down && sleep {1} && ip link set dev {0} up", interface, seconds);
+  std::string words[] = {"sh", "-c", script};
+  char* arguments[] = {words[0].data(), words[1].data(), words[2].data(), nullptr};
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID);
+  pid_t process = 0;
+  if (posix_spawn(&process, "/bin/sh", nullptr, &attributes, arguments, environ) != 0) {
+    log::warning("the link is not cut, since no process can be started");
+  }
+  posix_spawnattr_destroy(&attributes);
+}
+
+struct CutLinkFault final : FaultOptions {
+  std::string host, interface;
+  Seconds time{10};
+
+  static Keys<CutLinkFault> keys() {
+    return Keys<CutLinkFault>("cut_link",
+                              "Takes a network interface of a host down for a time. Needs the right to change "
+                              "interfaces there (the capability CAP_NET_ADMIN).")
+        .required("host", &CutLinkFault::host, "The host, which must not be the one of rank 0.")
+        .required("interface", &CutLinkFault::interface, "The network interface, such as eth0.")
+        .required("step", &CutLinkFault::step, fault_step_meaning, at_least(1))
+        .key("for", &CutLinkFault::time, "How long.", more_than(0))
+        .check([](const CutLinkFault& fault, const Node& node, Reader& reader) {
+          constexpr const char* allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+          const std::string& name = fault.interface;
+          if (!name.empty() && name[0] != '-' && name.find_first_not_of(allowed) == std::string::npos) return;
+          reader.error(node.find("interface")->location, format("'{}' cannot name a network interface", name));
+        });
+  }
+  std::string text() const override {
+    return format("the link {} of host {} is down for {}", interface, host, to_string(time));
+  }
+  std::string why_impossible(const FaultScene& scene) const override {
+    if (std::string why = why_no_host(host, scene); !why.empty()) return why;
+    if (!scene.acts_for(host)) return "";
+    if (!exists("/sys/class/net/" + interface)) {
+      return format("{} has no network interface '{}': see `ip link` there", host, interface);
+    }
+    if (find_program("ip").empty()) return format("{} has no program ip: install iproute2 there", host);
+    if (may_change_links()) return "";
+    return format("trainctl may not change network interfaces on {}: run it as root or with CAP_NET_ADMIN", host);
+  }
+  void act(FaultScene& scene) const override {
+    if (scene.acts_for(host)) cut(interface, time.value);
+  }
+};
+
+}  // namespace
+
+Section cut_link_section() { return CutLinkFault::keys(); }
+
+}  // namespace trainctl

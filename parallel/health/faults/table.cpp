@@ -1,0 +1,52 @@
+// The table of faults, and what all of them share.
+#include "parallel/health/faults/table.h"
+
+#include <algorithm>
+
+#include "core/base/format.h"
+#include "core/base/table.h"
+#include "parallel/health/faults/fault.h"
+
+namespace trainctl {
+
+const ChoiceTable& fault_choices() {
+  static const ChoiceTable table{
+      "fault",
+      {kill_section(), hang_section(), slow_section(), nan_section(), corrupt_section(), torn_checkpoint_section(),
+       full_disk_section(), cut_link_section(), lose_host_section()}};
+  return table;
+}
+
+bool FaultScene::acts_for(const std::string& host) const {
+  return std::find(hosts().begin(), hosts().end(), host) - hosts().begin() == rank();
+}
+
+std::string rehearsal_warning(const FaultList& faults) {
+  if (faults.empty()) return "";
+  std::string list;
+  for (const Choice& fault : faults) {
+    const auto& options = fault.as<FaultOptions>();
+    list += format("{}{} after {}", list.empty() ? "" : "; ", options.text(), counted(options.step, "step"));
+  }
+  return format("this run rehearses faults, each of them once: {}", list);
+}
+
+std::string why_no_rank(int rank, const FaultScene& scene) {
+  if (rank < scene.ranks()) return "";
+  return format("there is no rank {} among {}: name one of 0 to {}", rank, counted(scene.ranks(), "rank"),
+                scene.ranks() - 1);
+}
+
+std::string why_no_host(const std::string& host, const FaultScene& scene) {
+  const std::vector<std::string>& hosts = scene.hosts();
+  if (host == hosts.front()) {
+    return format("rank 0 and the command itself run on {}, and the run ends with them: name another host", host);
+  }
+  if (std::find(hosts.begin(), hosts.end(), host) != hosts.end()) return "";
+  std::vector<std::string> names = hosts;
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  if (names.size() == 1) return format("no rank runs on a host '{}': all ranks run on {}", host, names.front());
+  return format("no rank runs on a host '{}': name {}", host, join_or({names.begin() + 1, names.end()}));
+}
+
+}  // namespace trainctl

@@ -1,0 +1,34 @@
+// The sections of the faults, for the table, and checks that several of them use.
+#pragma once
+
+#include <string>
+
+#include "core/spec/keys.h"
+
+namespace trainctl {
+
+class FaultScene;
+
+// Defined in processes.cpp:
+Section kill_section();
+Section hang_section();
+Section slow_section();
+Section lose_host_section();
+// Defined in numbers.cpp:
+Section nan_section();
+Section corrupt_section();
+// Defined in storage.cpp:
+Section torn_checkpoint_section();
+Section full_disk_section();
+// Defined in link.cpp:
+Section cut_link_section();
+
+inline constexpr const char* fault_step_meaning = "The number of training steps after which it happens.";
+inline constexpr const char* fault_rank_meaning = "The rank that it happens to.";
+
+// Returns why a fault cannot happen to the rank: the run has fewer ranks; "" if it can.
+std::string why_no_rank(int rank, const FaultScene& scene);
+// Returns why a fault cannot happen to the host: it has no ranks, or rank 0 is on it; "" if it can.
+std::string why_no_host(const std::string& host, const FaultScene& scene);
+
+}  // namespace trainctl

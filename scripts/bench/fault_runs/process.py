@@ -1,0 +1,80 @@
+"""A run of trainctl as a process: its ranks, and the events that it has written so far."""
+import json
+import os
+import signal
+import subprocess
+import time
+import uuid
+
+MARK = "TRAINCTL_FAULT_RUN"
+
+
+class Process:
+    """A command, its descendants and the lines of one file that they write."""
+
+    def __init__(self, words, folder, log):
+        self.mark = uuid.uuid4().hex
+        variables = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", **{MARK: self.mark})
+        with open(log, "ab") as out:
+            self.command = subprocess.Popen(words, cwd=folder, env=variables, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
+
+    def processes(self):
+        """The environments of all its processes, by process."""
+        found = {}
+        for name in os.listdir("/proc"):
+            if not name.isdigit():
+                continue
+            try:
+                with open(f"/proc/{name}/environ", "rb") as file:
+                    text = file.read().decode(errors="replace")
+            except OSError:
+                continue
+            variables = dict(entry.split("=", 1) for entry in text.split("\0") if "=" in entry)
+            if variables.get(MARK) == self.mark:
+                found[int(name)] = variables
+        return found
+
+    def ranks(self, variable="OMPI_COMM_WORLD_RANK"):
+        """The process of each rank."""
+        return {int(of[variable]): pid for pid, of in self.processes().items() if variable in of}
+
+    def end(self):
+        """Kills what is left of it."""
+        for _ in range(20):
+            left = list(self.processes())
+            for pid in left:
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
+            if not left:
+                break
+            time.sleep(0.05)
+        self.command.wait()
+
+
+def events(directory, name=None):
+    """The events of a run's metrics.jsonl, without an incomplete last line."""
+    try:
+        with open(os.path.join(directory, "metrics.jsonl"), encoding="utf-8") as file:
+            lines = file.read().split("\n")[:-1]
+    except FileNotFoundError:
+        return []
+    found = [json.loads(line) for line in lines]
+    return [event for event in found if name is None or event["event"] == name]
+
+
+def steps_done(directory):
+    """The last step that the run has logged."""
+    steps = events(directory, "step")
+    return steps[-1]["step"] if steps else 0
+
+
+def wait_until(condition, seconds):
+    """Whether the condition becomes true in time."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if condition():
+            return True
+        time.sleep(0.01)
+    return False
