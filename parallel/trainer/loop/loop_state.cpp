@@ -10,6 +10,7 @@
 #include "parallel/trainer/hooks/hook.h"
 #include "parallel/trainer/loop/checkpoints.h"
 #include "parallel/trainer/loop/finite_check.h"
+#include "parallel/trainer/loop/step_reports.h"
 #include "parallel/trainer/phases.h"
 
 namespace trainctl {
