@@ -59,8 +59,8 @@ class StragglerNews {
 // ms"
 std::string describe(const Straggler& straggler, const std::vector<std::string>& hosts);
 
-// Watches the steps of a run. About once a second the ranks exchange their times, which takes one all_gather of a few
-// bytes, and rank 0 logs stragglers.
+// Watches the steps of a run. About five times a second the ranks exchange their times by one all_gather of a few
+// bytes. Rank 0 compares the times of each second and logs stragglers.
 class StragglerWatch {
  public:
   // `hosts`: the host name of each rank. `stages`: the number of each rank's pipeline stage; only ranks of one stage do
