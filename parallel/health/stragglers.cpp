@@ -14,6 +14,7 @@ namespace trainctl {
 namespace {
 
 constexpr double smallest_share = 0.1;          // of a step
+constexpr double smallest_rest = 0.2;           // of a step, if neither data nor computing is slow
 constexpr double shortest_window = 1;           // seconds of a comparison; shorter times vary by chance
 constexpr double exchange_seconds = 0.2;        // between exchanges, so that a slow-down delays the next one by little
 constexpr std::uint64_t too_hot = 0x20 | 0x40;  // reasons of NVML for a lowered clock
@@ -52,6 +53,7 @@ std::optional<Straggler> find_straggler(std::span<const int> ranks, std::span<co
   const double data = excess(&RankSeconds::data), computing = excess(&RankSeconds::computing);
   const double rest = waits - std::max(data, 0.0) - std::max(computing, 0.0);
   if (rest > std::max(data, computing)) {
+    if (found.share < smallest_rest) return {};
     found.why = Lateness::network;
     return found;
   }
