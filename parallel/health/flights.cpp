@@ -146,10 +146,12 @@ std::map<std::pair<int, int>, JointCalls> streams_of(const JointLines& communica
   return streams;
 }
 
-// A divergence with the time of the first rank that made the call, for comparisons with other streams.
+// A divergence with the time of the first rank that made the call and the ranks that still wait in it, for comparisons
+// with other streams.
 struct Found {
   FlightDivergence divergence;
   std::int64_t time = 0;
+  std::set<int> waiting;
 };
 
 // Compares the calls at one position. Empty if all ranks have made the same call.
@@ -168,6 +170,7 @@ std::optional<Found> compare(const JointCalls& stream, const CallPosition& at) {
     const auto event = calls.made.find(at);
     if (event == calls.made.end()) continue;
     made[rank] = event->second;
+    if (event->second->under_way()) found.waiting.insert(rank);
     ++votes[event->second->text];
     const std::int64_t time = event->second->begin + calls.wall_offset;
     if (time >= found.time) continue;
@@ -217,16 +220,25 @@ std::vector<FlightState> read_flights(const std::string& folder) {
 }
 
 std::optional<FlightDivergence> first_divergence(std::span<const FlightState> ranks) {
-  std::optional<Found> first;
+  std::vector<Found> all;
+  std::set<int> waiting;
   for (const JointLines& communicator : communicators(ranks)) {
     for (const auto& [key, stream] : streams_of(communicator)) {
       std::optional<Found> found = first_in(stream);
       if (!found) continue;
-      const auto order = [](const Found& of) { return std::pair(of.divergence.step, of.time); };
-      if (!first || order(*found) < order(*first)) first = std::move(found);
+      waiting.insert(found->waiting.begin(), found->waiting.end());
+      all.push_back(std::move(*found));
     }
   }
-  if (!first) return {};
+  if (all.empty()) return {};
+  const auto order = [&waiting](const Found& of) {
+    const std::vector<int>& missing = of.divergence.missing;
+    const bool follows = of.divergence.different.empty() &&
+                         std::all_of(missing.begin(), missing.end(), [&](int rank) { return waiting.contains(rank); });
+    return std::tuple(follows, of.divergence.step, of.time);
+  };
+  const auto first = std::min_element(all.begin(), all.end(),
+                                      [&order](const Found& a, const Found& b) { return order(a) < order(b); });
   return std::move(first->divergence);
 }
 

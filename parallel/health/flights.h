@@ -28,8 +28,9 @@ struct FlightDivergence {
   std::map<int, std::string> different;  // those that have made another call instead, and which
 };
 
-// Returns the first divergence by step and, within a step, by time; empty if all ranks have made the same calls. Ranks
-// without a record count neither as entered nor as missing.
+// Returns the first divergence by step and, within a step, by time; empty if all ranks have made the same calls. A call
+// whose missing ranks all wait in other such calls is a consequence of these, and comes after them. Ranks without a
+// record count neither as entered nor as missing.
 std::optional<FlightDivergence> first_divergence(std::span<const FlightState> ranks);
 
 // A table of the ranks with their steps, their activities and the times since their last changes, and a sentence about

@@ -14,7 +14,9 @@ namespace trainctl {
 namespace {
 
 constexpr double smallest_share = 0.1;          // of a step
-constexpr double shortest_window = 0.25;        // seconds; shorter times vary by chance
+constexpr double smallest_rest = 0.2;           // of a step, if neither data nor computing is slow
+constexpr double shortest_window = 1;           // seconds of a comparison; shorter times vary by chance
+constexpr double exchange_seconds = 0.2;        // between exchanges, so that a slow-down delays the next one by little
 constexpr std::uint64_t too_hot = 0x20 | 0x40;  // reasons of NVML for a lowered clock
 
 using Part = double RankSeconds::*;
@@ -51,6 +53,7 @@ std::optional<Straggler> find_straggler(std::span<const int> ranks, std::span<co
   const double data = excess(&RankSeconds::data), computing = excess(&RankSeconds::computing);
   const double rest = waits - std::max(data, 0.0) - std::max(computing, 0.0);
   if (rest > std::max(data, computing)) {
+    if (found.share < smallest_rest) return {};
     found.why = Lateness::network;
     return found;
   }
@@ -125,7 +128,8 @@ void StragglerWatch::step(std::int64_t step, std::span<const GpuSample> gpus) {
   if (step < next_) return;
   const double speed = static_cast<double>(times_.steps) / std::max(times_.all, 1e-9);
   std::vector<Row> rows(static_cast<std::size_t>(world_.size()));
-  rows[static_cast<std::size_t>(world_.rank())] = {times_, std::max<std::int64_t>(std::llround(speed), 1)};
+  rows[static_cast<std::size_t>(world_.rank())] = {times_,
+                                                   std::max<std::int64_t>(std::llround(speed * exchange_seconds), 1)};
   world_.describe_next("all_gather of the ranks' times");
   world_.all_gather({rows.data(), DType::uint8, static_cast<std::int64_t>(rows.size() * sizeof(Row))}, stream_);
   stream_.synchronize();

@@ -36,8 +36,9 @@ struct Straggler {
 };
 
 // Finds the straggler among ranks that do the same work. The rank that arrives last waits least: `share` is the median
-// of what the others wait longer than it. Empty if no rank delays the others by a tenth of a step. `ranks` holds the
-// ranks' numbers, and `times` the times of all ranks. `throttled`: the ranks whose GPU is slowed by its temperature.
+// of what the others wait longer than it. Empty if no rank delays the others by a tenth of a step, or by a fifth for an
+// unknown reason. `ranks` holds the ranks' numbers, and `times` the times of all ranks. `throttled`: the ranks whose GPU
+// is slowed by its temperature.
 std::optional<Straggler> find_straggler(std::span<const int> ranks, std::span<const RankSeconds> times,
                                         std::span<const int> throttled = {});
 
@@ -59,8 +60,8 @@ class StragglerNews {
 // ms"
 std::string describe(const Straggler& straggler, const std::vector<std::string>& hosts);
 
-// Watches the steps of a run. About once a second the ranks exchange their times, which takes one all_gather of a few
-// bytes, and rank 0 logs stragglers.
+// Watches the steps of a run. About five times a second the ranks exchange their times by one all_gather of a few
+// bytes. Rank 0 compares the times of each second and logs stragglers.
 class StragglerWatch {
  public:
   // `hosts`: the host name of each rank. `stages`: the number of each rank's pipeline stage; only ranks of one stage do

@@ -10,23 +10,20 @@
 namespace trainctl {
 namespace {
 
-// The layer of a parameter, given the parameter or its gradient; the tensor's own name if it belongs to no parameter.
-std::string layer_of(const Program& program, TensorId tensor) {
-  const std::vector<FlatEntry>& parameters = program.flat.parameters;
-  const auto entry = std::find_if(parameters.begin(), parameters.end(), [tensor](const FlatEntry& each) {
-    return each.parameter == tensor || each.gradient == tensor;
-  });
-  if (entry == parameters.end()) return program.tensor(tensor).name;
-  const std::string& name = program.tensor(entry->parameter).name;
-  return name.substr(0, name.rfind('/'));
-}
-
-// " (conv5 ... fc1)", the layers of a bucket; "" if the tensor is no bucket. Buckets are in the order of the backward
-// pass.
+// " (conv5 ... fc1)", the layers of a bucket, whose parameters are in the order of the backward pass; "" if the tensor
+// holds no parameters and no gradients.
 std::string layers_text(const Program& program, TensorId tensor) {
-  const std::vector<TensorId>& members = program.tensor(tensor).members;
-  if (members.empty()) return "";
-  const std::string first = layer_of(program, members.back()), last = layer_of(program, members.front());
+  std::vector<std::string> layers;
+  for (TensorId member : program.tensor(tensor).members) {
+    const auto entry =
+        std::find_if(program.flat.parameters.begin(), program.flat.parameters.end(),
+                     [member](const FlatEntry& each) { return each.parameter == member || each.gradient == member; });
+    if (entry == program.flat.parameters.end()) continue;  // a sum that is reduced with the gradients
+    const std::string& name = program.tensor(entry->parameter).name;
+    layers.push_back(name.substr(0, name.rfind('/')));
+  }
+  if (layers.empty()) return "";
+  const std::string &first = layers.back(), &last = layers.front();
   return first == last ? format(" ({})", first) : format(" ({} ... {})", first, last);
 }
 

@@ -5,11 +5,14 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
+#include <filesystem>
 #include <map>
+#include <optional>
 #include <random>
 #include <set>
 #include <thread>
 
+#include "core/base/flight_state.h"
 #include "core/tensor/sample_numbers.h"
 #include "io/datasets/synthetic.h"
 #include "io/loader/batches/worker_tuning.h"
@@ -403,6 +406,39 @@ TEST_CASE("if reads hang, batches after a request to stop are incomplete and the
     user.join();
     dataset->release();  // so that the abandoned workers end
   }
+}
+
+TEST_CASE("a sample for which next() waits is named in the flight record, until it has been read") {
+  std::string folder = (std::filesystem::temp_directory_path() / "loader-XXXXXX").string();
+  REQUIRE(mkdtemp(folder.data()) != nullptr);
+  for (int workers : {0, 1, 3}) {
+    FlightRecord record(folder, 0, 1, "here");
+    record.set_step(4);
+    const auto dataset = std::make_shared<Hanging>(35);
+    const auto source = make_loader(
+        split_of(dataset), {.batch_size = 10, .start = {1, 0, 0}, .shuffle = false, .workers = workers, .flight = [&] {
+                              return &record;
+                            }});
+    for (int k = 0; k < 3; ++k) source->next();
+    CHECK(read_flight_record(record.path()).lines.size() == 1);  // these batches came at once
+    std::thread user([&] {
+      std::optional<FlightEvent> reading;
+      for (int i = 0; i < 100 && !reading; ++i) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        for (const FlightHistory& line : read_flight_record(record.path()).lines) {
+          if (line.thread == FlightThread::data && !line.events.empty()) reading = line.events.back();
+        }
+      }
+      dataset->release();
+      CHECK((reading && reading->under_way() && reading->step == 4));
+      // Other workers read samples from 36 on at the same time.
+      CHECK((reading && reading->text >= "number 35" && reading->text <= "number 39"));
+    });
+    source->next();
+    user.join();
+    CHECK_FALSE(read_flight_record(record.path()).lines.at(1).events.back().under_way());
+  }
+  std::filesystem::remove_all(folder);
 }
 
 }  // namespace trainctl::loader_test

@@ -191,6 +191,25 @@ TEST_CASE("a message that its receiver has not reached is a divergence of these 
   }
 }
 
+TEST_CASE("a divergence is shown before those that only follow from it") {
+  // Rank 1 waits for rank 3 in the earlier call, but rank 3 waits for a message that rank 2 has not sent.
+  const auto call = [](std::int64_t time) {
+    return FlightEvent{.activity = Activity::communicating, .begin = time, .step = 9, .text = "all_reduce of bucket 0"};
+  };
+  FlightEvent receive = message(9, FlightMessage::receive, 2, 500);
+  receive.end = 0;
+  const FlightHistory replicas{FlightThread::communication, "communicator 1", {1, 2, 2}, 1, {call(100)}};
+  const FlightHistory stages{FlightThread::communication, "communicator 1", {2, 1, 2}, 1, {receive}};
+  std::vector<FlightState> states;
+  for (int rank = 0; rank < 4; ++rank) states.push_back({.rank = rank, .ranks = 4, .host = "here", .lines = {}});
+  states[1].lines = {replicas};
+  states[3].lines = {stages};
+  const std::optional<FlightDivergence> found = first_divergence(states);
+  REQUIRE(found);
+  CHECK(found->text == "receive of x");
+  CHECK(found->missing == std::vector<int>{2});
+}
+
 TEST_CASE("records of a folder are merged, and shown with the first divergence") {
   std::string folder = (std::filesystem::temp_directory_path() / "flights-XXXXXX").string();
   REQUIRE(mkdtemp(folder.data()) != nullptr);

@@ -38,8 +38,8 @@ TEST_CASE("the slowest rank is found with the reason why it is slow and the shar
       computing[i] = 70e-3 + 1e-3 * any(random);
     }
     const std::size_t late = random() % ranks;
-    const double delay = 15e-3 + 60e-3 * any(random);
     const int reason = static_cast<int>(random() % 4);  // 3: none
+    const double delay = (reason == 2 ? 25e-3 : 15e-3) + 60e-3 * any(random);
     if (reason < 3) (reason == 0 ? data : reason == 1 ? computing : elsewhere)[late] += delay;
     const auto found = find_straggler(all, times_of(data, computing, elsewhere, 1 + static_cast<int>(random() % 50)));
     if (reason == 3) {
