@@ -1,4 +1,5 @@
-// trainctl inspect: shows the contents of a checkpoint and verifies them, or compares two checkpoints.
+// trainctl inspect: shows the contents of a checkpoint and verifies them, compares two checkpoints, or shows what the
+// ranks of a run did last.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
@@ -12,6 +13,7 @@
 #include "io/checkpoint/comparison.h"
 #include "io/checkpoint/inspection.h"
 #include "io/checkpoint/load.h"
+#include "parallel/health/flights.h"
 #include "parallel/launch/ranks/report.h"
 #include "run/job/trained_network.h"
 
@@ -21,7 +23,8 @@ namespace {
 struct InspectOptions {
   CommonOptions common;
   std::string path;
-  std::string other;  // the checkpoint to compare with; empty: none
+  std::string other;    // the checkpoint to compare with; empty: none
+  bool flight = false;  // shows the flight records of the run
 };
 
 // Compares two checkpoints, which are verified while they are read.
@@ -54,24 +57,48 @@ int inspect(const std::string& path, const CommonOptions& options) {
   return ok ? 0 : exit_code(ErrorKind::answer_is_no);
 }
 
+// Shows what the ranks of a run did last.
+int show_flights(const std::string& path, const CommonOptions& options) {
+  const std::vector<FlightState> ranks = read_flights(run_of(path) + "/flight");
+  if (options.json) {
+    answer(json_text(flights_json(ranks), 2) + "\n");
+  } else if (!options.quiet) {
+    answer(describe_flights(ranks));
+  }
+  return 0;
+}
+
+int inspect(const InspectOptions& options) {
+  if (options.flight) return show_flights(options.path, options.common);
+  return options.other.empty() ? inspect(options.path, options.common) : compare(options);
+}
+
 }  // namespace
 
 Subcommand inspect_subcommand() {
   return {
-      "inspect", "Shows the contents of a checkpoint and verifies them, or compares two checkpoints",
-      "trainctl inspect runs/mnist\n  trainctl inspect runs/mnist runs/mnist-2 --json", [](CLI::App& app) {
+      "inspect",
+      "Shows the contents of a checkpoint and verifies them, compares two checkpoints, or shows what the ranks did "
+      "last",
+      "trainctl inspect runs/mnist\n  trainctl inspect runs/mnist runs/mnist-2 --json\n  trainctl inspect runs/mnist "
+      "--flight",
+      [](CLI::App& app) {
         auto options = std::make_shared<InspectOptions>();
         app.add_option("path", options->path,
                        "A checkpoint; or a run directory, or a config for its newest run: shows the newest checkpoint "
                        "in detail and verifies all")
             ->required()
             ->type_name("RUN_DIR|CHECKPOINT|CONFIG");
-        app.add_option("other", options->other,
-                       "Another checkpoint: compares both tensor by tensor, and exits with code 1 if they differ")
-            ->type_name("RUN_DIR|CHECKPOINT|CONFIG");
+        auto* const other =
+            app.add_option("other", options->other,
+                           "Another checkpoint: compares both tensor by tensor, and exits with code 1 if they differ")
+                ->type_name("RUN_DIR|CHECKPOINT|CONFIG");
+        app.add_flag("--flight", options->flight,
+                     "Shows from the flight records in a run directory what each rank did last, and the first "
+                     "collective that only some ranks have entered")
+            ->excludes(other);
         add_output_options(app, options->common);
-        return
-            [options] { return options->other.empty() ? inspect(options->path, options->common) : compare(*options); };
+        return [options] { return inspect(*options); };
       }};
 }
 

@@ -52,6 +52,11 @@ void Attendance::end(std::string_view reason) {
   has_ended_.store(true, std::memory_order_release);
 }
 
+int Attendance::number_communicator(const std::vector<int>& world_ranks) {
+  const std::lock_guard lock(mutex_);
+  return ++communicators_[world_ranks];
+}
+
 std::string Attendance::reason() const {
   const std::lock_guard lock(mutex_);
   return reason_;

@@ -3,12 +3,15 @@
 
 #include <atomic>
 #include <chrono>
+#include <map>
 #include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace trainctl {
+
+class FlightRecord;
 
 // All communicators of a rank share one object: split() passes it on to the communicator that it makes. Several threads
 // may call it. This base class serves a rank without peers.
@@ -47,6 +50,14 @@ class Attendance {
   bool has_ended() const { return has_ended_.load(std::memory_order_acquire); }
   std::string reason() const;
 
+  // The rank's flight record, to which its communicators and its engine write; null: none. It is set once, by the
+  // rank's main thread, and must outlive the communicators.
+  void set_flight(FlightRecord* flight) { flight_.store(flight, std::memory_order_release); }
+  FlightRecord* flight() const { return flight_.load(std::memory_order_acquire); }
+  // Returns the number, from 1, of a new communicator of these world ranks. Ranks make communicators in the same order,
+  // so that the number is the same on all of them.
+  int number_communicator(const std::vector<int>& world_ranks);
+
  protected:
   // How long absent() waits for answers: long enough for a rank on a busy machine, short compared with usual deadlines.
   std::chrono::milliseconds roll_call_time() const;
@@ -56,8 +67,10 @@ class Attendance {
 
   std::chrono::milliseconds deadline_;
   std::atomic<bool> has_ended_{false};
+  std::atomic<FlightRecord*> flight_{nullptr};
   mutable std::mutex mutex_;
-  std::string reason_;  // guarded by the mutex
+  std::string reason_;                             // guarded by the mutex
+  std::map<std::vector<int>, int> communicators_;  // number of communicators of each group of ranks; likewise
 };
 
 // One wait for other ranks.

@@ -50,6 +50,13 @@ class Communicator {
   virtual void receive(View data, int peer, Stream& stream) = 0;
   virtual void barrier(Stream& stream) = 0;
 
+  // Describes the next call in the rank's flight record, for example "all_reduce of bucket 3 (conv5 ... fc1)". The text
+  // must live until that call has run. Communicators that do not write to the record ignore it.
+  virtual void describe_next(std::string_view) {}
+  // States in the flight record that all calls are made by a thread beside the training, which saves checkpoints. Must
+  // be called before the first call.
+  virtual void set_background() {}
+
   // Returns whether the value is true on all ranks. All ranks must call this function. It waits for them, uses no
   // device and no stream, and throws Error{peer} if a rank does not come. The default exchanges the values in host
   // memory.

@@ -42,7 +42,7 @@ struct Header {
 // A ring begins with the number of events entered so far, alone in its cache line.
 inline constexpr std::size_t ring_header_bytes = 64;
 
-// An event as 64-bit words.
+// An event as 64-bit words. The end is 0 if the next event ends this one.
 enum Word : std::size_t { begin, end, step, activity_number, message_peer, first_of_text };
 inline constexpr std::size_t text_words = flight_text_bytes / 8;
 inline constexpr std::size_t event_words = Word::first_of_text + text_words;

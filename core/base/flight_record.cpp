@@ -177,22 +177,14 @@ std::byte* event_at(std::byte* ring, std::uint64_t number, std::uint64_t capacit
   return ring + flight::ring_header_bytes + (number & (capacity - 1)) * flight::event_bytes;
 }
 
-void end_event(std::byte* ring, std::uint64_t entered, std::uint64_t capacity, std::int64_t now) {
-  if (entered == 0) return;
-  std::byte* const end = event_at(ring, entered - 1, capacity) + Word::end * 8;
-  if (load(end) == 0) store(end, static_cast<std::uint64_t>(now));
-}
-
 }  // namespace
 
 void FlightLine::enter(const FlightEntry& entry) {
   if (ring_ == nullptr) return;
-  const std::int64_t now = monotonic_now();
   const std::uint64_t entered = load(ring_);
-  end_event(ring_, entered, capacity_, now);
   std::byte* const event = event_at(ring_, entered, capacity_);
   const auto set = [event](std::size_t word, std::uint64_t value) { store(event + word * 8, value); };
-  set(Word::begin, static_cast<std::uint64_t>(now));
+  set(Word::begin, static_cast<std::uint64_t>(monotonic_now()));
   set(Word::end, 0);
   set(Word::step, static_cast<std::uint64_t>(entry.step));
   set(Word::activity_number,
@@ -209,7 +201,10 @@ void FlightLine::enter(const FlightEntry& entry) {
 }
 
 void FlightLine::leave() {
-  if (ring_ != nullptr) end_event(ring_, load(ring_), capacity_, monotonic_now());
+  const std::uint64_t entered = ring_ == nullptr ? 0 : load(ring_);
+  if (entered == 0) return;
+  std::byte* const end = event_at(ring_, entered - 1, capacity_) + Word::end * 8;
+  if (load(end) == 0) store(end, static_cast<std::uint64_t>(monotonic_now()));
 }
 
 FlightRecord::FlightRecord(const std::string& folder, int rank, int ranks, std::string_view host)
@@ -225,12 +220,22 @@ FlightRecord::FlightRecord(const std::string& folder, int rank, int ranks, std::
   header.wall_offset = nanoseconds_of<std::chrono::system_clock>() - monotonic_now();
   copy_text(header.host, host);
   header.version = flight::version;
+  training_ = line(FlightThread::training, "main");
   std::copy(std::begin(flight::magic), std::end(flight::magic), header.magic);  // last: now the header is valid
 }
 
 FlightLine FlightRecord::line(FlightThread thread, std::string_view name, const FlightGroup& group) {
   const int index = file_->add(thread, name, group);
   return index < 0 ? FlightLine() : FlightLine(file_, index);
+}
+
+FlightGroup flight_group(const std::vector<int>& world_ranks) {
+  if (world_ranks.empty()) return {};
+  const int stride = world_ranks.size() > 1 ? world_ranks[1] - world_ranks[0] : 1;
+  for (std::size_t i = 1; i < world_ranks.size(); ++i) {
+    if (world_ranks[i] - world_ranks[i - 1] != stride) return {};
+  }
+  return {world_ranks.front(), stride, static_cast<std::int32_t>(world_ranks.size())};
 }
 
 std::string flight_file_name(int rank) { return format("rank-{:05}", rank); }

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace trainctl {
 
@@ -40,13 +41,16 @@ struct FlightGroup {
   bool operator==(const FlightGroup&) const = default;
 };
 
+// The group of these ranks; a group with count 0 if their numbers have no common distance.
+FlightGroup flight_group(const std::vector<int>& world_ranks);
+
 // Whether an event is a message to or from one other rank. The values are part of the file's format.
 enum class FlightMessage : std::uint32_t { none, send, receive };
 
 // One entry of a line. Texts longer than flight_text_bytes are cut.
 struct FlightEntry {
   Activity activity = Activity::starting;
-  std::int64_t step = -1;   // number of the training step, from 0; -1: none
+  std::int64_t step = -1;   // number of the training step, from 1 as in the log; -1: none
   std::int32_t number = 0;  // position in the step: of an op, or of a call of a communicator
   std::string_view text;    // what exactly is done, for example "all_reduce of bucket 3 (conv5 ... fc1)"
   FlightMessage message = FlightMessage::none;
@@ -80,7 +84,7 @@ class FlightLine {
   std::uint64_t capacity_ = 0;
 };
 
-// The record of one rank, with one line for each thread. All functions may be called from several threads.
+// The record of one rank, with one line for each thread. Several threads may call the functions.
 class FlightRecord {
  public:
   // Creates the file flight_file_name(rank) in an existing folder, with access for this user only, and replaces a file
@@ -91,7 +95,10 @@ class FlightRecord {
   // end before its lines. `name` tells the lines of one kind apart, for example "worker 2"; it is cut to 31 bytes.
   FlightLine line(FlightThread thread, std::string_view name, const FlightGroup& group = {});
 
-  // The training step that the rank works on; -1 before the first one.
+  // The line of the rank's main thread, which trains.
+  FlightLine& training() { return training_; }
+
+  // The number of the training step that the rank has begun last, from 1; -1 before the training.
   void set_step(std::int64_t step) { step_.store(step, std::memory_order_relaxed); }
   std::int64_t step() const { return step_.load(std::memory_order_relaxed); }
 
@@ -100,6 +107,7 @@ class FlightRecord {
  private:
   std::string path_;
   std::shared_ptr<FlightFile> file_;
+  FlightLine training_;
   std::atomic<std::int64_t> step_{-1};
 };
 

@@ -20,6 +20,7 @@ using flight::Word;
 using Words = std::array<std::uint64_t, flight::event_words>;
 
 constexpr std::uint32_t largest_ring = 100'000;  // events; more are not plausible
+constexpr std::int32_t most_ranks = 10'000'000;
 
 [[noreturn]] void refuse(const std::string& path, std::string_view what) {
   throw Error(ErrorKind::data, SourceLocation{path}, what,
@@ -48,10 +49,11 @@ flight::Header read_header(const InputFile& file) {
     return line.capacity > 0 && line.capacity <= largest_ring && line.offset % 64 == 0 &&
            line.offset >= flight::header_bytes && line.offset <= static_cast<std::uint64_t>(file.size()) &&
            flight::ring_bytes(line.capacity) <= static_cast<std::uint64_t>(file.size()) - line.offset &&
-           line.thread <= static_cast<std::uint32_t>(FlightThread::saving);
+           line.thread <= static_cast<std::uint32_t>(FlightThread::saving) && line.group.count >= 0 &&
+           line.group.count <= header.ranks;
   };
-  if (header.lines > flight::most_lines || header.ranks < 1 || header.rank < 0 || header.rank >= header.ranks ||
-      !std::all_of(header.table, header.table + header.lines, is_valid)) {
+  if (header.lines > flight::most_lines || header.ranks < 1 || header.ranks > most_ranks || header.rank < 0 ||
+      header.rank >= header.ranks || !std::all_of(header.table, header.table + header.lines, is_valid)) {
     refuse(file.path(), "the flight record is damaged, or its end is missing");
   }
   return header;
@@ -107,7 +109,9 @@ std::optional<FlightHistory> try_read(const InputFile& file, const flight::LineH
   const std::uint64_t whole = after + 1 > line.capacity ? after + 1 - line.capacity : 0;
   if (count > 0 && whole >= history.entered) return {};
   for (std::uint64_t i = std::max(first, whole); i < history.entered; ++i) {
-    history.events.push_back(event_of(words[i - first]));
+    FlightEvent event = event_of(words[i - first]);
+    if (!history.events.empty() && history.events.back().under_way()) history.events.back().end = event.begin;
+    history.events.push_back(std::move(event));
   }
   return history;
 }
@@ -160,10 +164,19 @@ std::optional<FlightEvent> activity_of(const FlightState& state) {
   const FlightEvent* const training = newest_of(state, FlightThread::training);
   if (training == nullptr) return {};
   const FlightEvent* more = nullptr;
-  if (training->activity == Activity::waiting_for_data) {
-    more = oldest_under_way(state, FlightThread::data);
-  } else if (training->activity == Activity::saving) {
-    more = oldest_under_way(state, FlightThread::saving);
+  switch (training->activity) {
+    case Activity::waiting_for_data:
+      more = oldest_under_way(state, FlightThread::data);
+      break;
+    case Activity::saving:
+      more = oldest_under_way(state, FlightThread::saving);
+      break;
+    case Activity::computing:  // collectives on other threads may be under way
+    case Activity::updating:
+    case Activity::ended:
+      return *training;
+    default:
+      break;
   }
   if (more == nullptr) more = oldest_under_way(state, FlightThread::communication);
   return more != nullptr ? *more : *training;

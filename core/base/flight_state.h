@@ -49,8 +49,8 @@ enum class FlightEvents { last, all };
 // if the file is missing, is no flight record or is cut off.
 FlightState read_flight_record(const std::string& path, FlightEvents events = FlightEvents::all);
 
-// Returns the event that says best what the rank does, or last did: the read of a sample for which the training thread
-// waits, the collective or message under way, or else what the training thread does. Empty if nothing was written.
+// Returns the event that says best what the rank does, or last did: what the training thread does or, if it waits, the
+// read of a sample, the collective, the message or the save that it waits for. Empty if nothing was written.
 std::optional<FlightEvent> activity_of(const FlightState& state);
 
 // The time of a rank's last change of any line, in nanoseconds of its monotonic clock; 0 if nothing was written.

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/base/format.h"
+#include "core/exec/observe/op_text.h"
 #include "core/graph/ops/collectives.h"
 #include "core/graph/ops/whole_batch.h"
 
@@ -219,7 +220,22 @@ Calls calls_of(const Op& op, const std::vector<PlacedView>& x, const std::vector
           })};
 }
 
+// The call, described in the flight record.
+Call described(std::string text, Communicator& communicator, Call call) {
+  return [text = std::move(text), &communicator, call = std::move(call)](Stream& stream, const Slot& slot) {
+    communicator.describe_next(text);
+    call(stream, slot);
+  };
+}
+
 }  // namespace
+
+FlightRecord* MeshCommunicators::flight() const {
+  for (Communicator* communicator : axes_) {
+    if (communicator != nullptr) return communicator->attendance().flight();
+  }
+  return nullptr;
+}
 
 bool MeshCommunicators::has_peers() const {
   for (const Communicator* communicator : axes_) {
@@ -369,6 +385,7 @@ std::unique_ptr<Kernel> CollectiveBinder::bind(const PlacedProgram& program, con
   };
   Calls calls = calls_of(op, placed(op.inputs, binding.inputs), placed(op.outputs, binding.outputs), binding.workspace,
                          backend_, *used.communicator);
+  calls.communicate = described(collective_text(program.program, op), *used.communicator, std::move(calls.communicate));
   if (collective.asynchronous && used.receives != nullptr && op.get_if<Receive>() != nullptr) {
     return std::make_unique<Receiving>(std::move(calls.communicate), ended_.at({&program, op.outputs[0]}));
   }

@@ -31,6 +31,8 @@ class MeshCommunicators {
   Communicator* find(MeshAxis axis) const { return axes_[static_cast<std::size_t>(axis)]; }
   // The communicator of the pipeline's backward channel, or null.
   Communicator* backward() const { return backward_; }
+  // The rank's flight record; null: none.
+  FlightRecord* flight() const;
   // Whether any axis has more than one rank.
   bool has_peers() const;
   // Whether all ranks of the mesh must record the same steps, because communications with peers are recorded, too.

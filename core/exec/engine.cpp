@@ -156,6 +156,7 @@ void Engine::refresh_copies(int program) {
 void Engine::queue(int buffer) {
   StepBuffers& buffers = *step_buffers_[static_cast<std::size_t>(buffer)];
   Bound& bound = *bound_[static_cast<std::size_t>(buffers.program)];
+  bound.work->set_flight(communicators_.flight());
   refresh_copies(buffers.program);
   if (observer_ != nullptr) {
     bound.work->run_observed(buffer, buffers.sources, *observer_);
@@ -238,11 +239,22 @@ void Engine::read_phase_seconds(int buffer) {
              of(StepPhase::upload)};
 }
 
+// Enters the wait for a step in the flight record.
+void Engine::enter_wait() {
+  FlightRecord* const flight = communicators_.flight();
+  if (flight == nullptr) return;
+  const bool on_host = !backend_.asynchronous();
+  flight->training().enter({.activity = on_host ? Activity::communicating : Activity::computing,
+                            .step = flight->step(),
+                            .text = on_host ? "the last collectives of the step" : "waiting for the GPU"});
+}
+
 void Engine::finish(StepResult& result) {
   require(under_way_ > 0, "no step is under way");
   const int number = static_cast<int>((started_ - under_way_) % static_cast<std::int64_t>(step_buffers_.size()));
   StepBuffers& buffers = *step_buffers_[static_cast<std::size_t>(number)];
   try {
+    enter_wait();
     buffers.done->synchronize();
     if (!backend_.asynchronous()) {
       for (Stream* stream : collectives_->streams()) stream->synchronize();

@@ -90,6 +90,7 @@ class Engine final : public StepEngine {
   void refresh_copies(int program);
   void stage_batch(StepBuffers& buffers, const Batch& batch);
   void queue(int buffer);
+  void enter_wait();
   std::vector<CopyRange> results_of(int program, const StepBuffers& buffers) const;
   template <class T>
   void write_scalar(StepBuffers& buffers, int program, TensorId tensor, T value);

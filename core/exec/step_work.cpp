@@ -8,6 +8,7 @@
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
+#include "core/exec/observe/op_text.h"
 
 namespace trainctl {
 namespace {
@@ -29,7 +30,7 @@ StepWork::StepWork(Backend& backend, Stream& stream, std::vector<std::unique_ptr
       program_(program),
       buffers_(buffers),
       peers_(peers),
-      main_{&stream, {}},
+      main_{&stream, {}, nullptr},
       runs_(static_cast<std::size_t>(buffers)),
       marked_(static_cast<std::size_t>(buffers)),
       recorded_(2 * static_cast<std::size_t>(buffers)) {}
@@ -69,6 +70,7 @@ void StepWork::complete(std::function<void(int buffer)> take_results) {
 std::size_t StepWork::queue(std::size_t unit, const StepSources& sources, Queue& in) const {
   const StepUnit& first = units_[unit];
   if (first.kernel != nullptr) {
+    if (in.line != nullptr) enter(unit, *in.line);
     first.kernel->run(*in.stream, first.slot);
     return unit + 1;
   }
@@ -80,6 +82,37 @@ std::size_t StepWork::queue(std::size_t unit, const StepSources& sources, Queue&
   }
   backend_.copy_all(in.copies, *in.stream);
   return unit;
+}
+
+void StepWork::set_flight(FlightRecord* flight) {
+  if (flight == flight_) return;
+  flight_ = flight;
+  main_.line = flight == nullptr ? nullptr : &flight->training();
+  texts_.clear();
+  for (const StepUnit& unit : units_) {
+    texts_.push_back(unit.kernel == nullptr ? "" : op_text(program_, unit.segment, unit.op));
+  }
+  int stream = 1;
+  for (const auto& side : side_streams_) {
+    side->line = flight == nullptr ? FlightLine() : flight->line(FlightThread::training, format("stream {}", stream++));
+    side->queue.line = flight == nullptr ? nullptr : &side->line;
+  }
+}
+
+void StepWork::enter(std::size_t unit, FlightLine& line) const {
+  const StepPhase phase = units_[unit].phase;
+  line.enter({.activity = phase == StepPhase::communication ? Activity::communicating
+                          : phase == StepPhase::update      ? Activity::updating
+                                                            : Activity::computing,
+              .step = flight_->step(),
+              .number = static_cast<std::int32_t>(unit),
+              .text = texts_[unit]});
+}
+
+// A recording runs on the device, while the host goes on.
+void StepWork::enter_recording() {
+  if (main_.line == nullptr) return;
+  main_.line->enter({.activity = Activity::computing, .step = flight_->step(), .text = "starting a recorded step"});
 }
 
 void StepWork::make_side_streams() {
@@ -176,7 +209,12 @@ void StepWork::run(int buffer, const StepSources& sources, bool marked) {
   if (runs_[t]++ > 0 && recorded_[variant] == 0) record(buffer, variant, sources);  // the first run loads kernels
   for (Range& range : ranges_) {
     Recording* const recording = range.recordings[variant].get();
-    recording != nullptr ? recording->run(stream_) : queue(range, buffer, sources);
+    if (recording == nullptr) {
+      queue(range, buffer, sources);
+    } else {
+      enter_recording();
+      recording->run(stream_);
+    }
   }
 }
 
@@ -241,9 +279,7 @@ std::string StepWork::reached(int buffer) const {
   if (last >= static_cast<int>(marks_.size())) return "the end";
   const StepUnit& unit = units_[marks_[static_cast<std::size_t>(last)].unit];
   if (unit.segment < 0) return "the batch's copies";
-  const PlacedSegment& segment = program_.segment(unit.segment);
-  const Op& op = program_.op(unit.segment, unit.op).op;
-  return format("{} '{}' in {}", op.def->kind(), op.name, name_of(segment.phase, segment.variant));
+  return op_text(program_, unit.segment, unit.op);
 }
 
 }  // namespace trainctl

@@ -5,9 +5,11 @@
 #include <array>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "core/backend/backend.h"
+#include "core/base/flight_record.h"
 #include "core/compile/placed_program.h"
 #include "core/compile/step_inputs.h"
 #include "core/exec/collectives.h"
@@ -61,6 +63,9 @@ class StepWork {
   // after all units.
   void complete(std::function<void(int buffer)> take_results);
 
+  // Writes the ops of all further runs to the rank's flight record, which must outlive the work; null: none.
+  void set_flight(FlightRecord* flight);
+
   // Queues the step. From the second run with the same buffer on, a device that can record replays its recording. If
   // collectives are recorded, a step is recorded on all ranks or on none.
   // Without marks, the step of a small network is faster, but seconds() and reached() have no values.
@@ -95,7 +100,8 @@ class StepWork {
   // A stream on which units are queued, and memory for queueing copies.
   struct Queue {
     Stream* stream = nullptr;
-    std::vector<CopyRange> copies;  // copies that are queued as one
+    std::vector<CopyRange> copies = {};  // copies that are queued as one
+    FlightLine* line = nullptr;          // in the flight record; null: none
   };
   // A range of units of one compute stream.
   struct Units {
@@ -111,6 +117,7 @@ class StepWork {
     Stream* thread = nullptr;
     std::unique_ptr<Stream> compute;  // used on that thread
     Queue queue;
+    FlightLine line;
     const StepWork* work = nullptr;
     const StepSources* sources = nullptr;
   };
@@ -118,6 +125,9 @@ class StepWork {
   // Queues a unit; if the unit is a copy, queues it together with all copies that follow in its stream, as one copy.
   // Returns the number of the next unit.
   std::size_t queue(std::size_t unit, const StepSources& sources, Queue& in) const;
+  // Enters the op of a unit, or the replay of a recording, in the flight record.
+  void enter(std::size_t unit, FlightLine& line) const;
+  void enter_recording();
   // Runs units on this thread, and adds their times to `seconds` if it is not null.
   void run_units(Units units, const StepSources& sources, PhaseSeconds* seconds);
   void make_side_streams();
@@ -150,6 +160,8 @@ class StepWork {
   // For each variant: whether record() was called. Variant 2 * buffer has no marks, and variant 2 * buffer + 1 has
   // marks.
   std::vector<char> recorded_;
+  FlightRecord* flight_ = nullptr;
+  std::vector<std::string> texts_;  // of each unit, for the flight record; empty without one
 };
 
 }  // namespace trainctl

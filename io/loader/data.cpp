@@ -206,21 +206,24 @@ std::int64_t Data::samples(SplitKind kind) const { return has(kind) ? split(kind
 std::unique_ptr<BatchSource> Data::training(std::int64_t batch_size, const BatchDivision& division,
                                             const DataPosition& start, int cores,
                                             const std::vector<TargetEncoding>& targets, const AllocateBatch& allocate,
-                                            const std::function<bool()>& stop_requested) const {
+                                            const std::function<bool()>& stop_requested,
+                                            const std::function<FlightRecord*()>& flight) const {
   LoaderOptions options = training_loader(batch_size, division, start, cores, targets, allocate);
   options.stop_requested = stop_requested;
+  options.flight = flight;
   return make_loader(split(SplitKind::training), options);
 }
 
 std::unique_ptr<BatchSource> Data::evaluation(SplitKind split, std::int64_t batch_size, const BatchDivision& division,
                                               int cores, const std::vector<TargetEncoding>& targets,
                                               const AllocateBatch& allocate,
-                                              const std::function<bool()>& stop_requested) const {
+                                              const std::function<bool()>& stop_requested,
+                                              const std::function<FlightRecord*()>& flight) const {
   require(has(split), "the split does not exist");
   const DataPosition start{seed_, 0, 0};
   return make_loader(splits_[static_cast<std::size_t>(split)],
                      {batch_size, division, start, false, false, workers(cores), options_.workers.is_auto(),
-                      options_.prefetch, encodings_of(targets), allocate, stop_requested});
+                      options_.prefetch, encodings_of(targets), allocate, stop_requested, flight});
 }
 
 std::int64_t batch_bytes(const DataOptions& options, const DataInfo& info, std::int64_t batch_size,

@@ -15,6 +15,7 @@
 namespace trainctl {
 
 class DataSplit;
+class FlightRecord;
 struct LoaderOptions;
 
 class Data {
@@ -43,12 +44,13 @@ class Data {
   // Returns an endless source of the training split's batches from position `start` on. `batch_size` counts the samples
   // of all ranks. `cores` limits this rank's workers if `workers` is auto; 0: the cores that the process may use.
   // `targets` are the target encodings that the program reads; if empty, label_mode determines them. The inputs are
-  // stored in memory from `allocate`. `stop_requested` is described in LoaderOptions.
+  // stored in memory from `allocate`. `stop_requested` and `flight` are described in LoaderOptions.
   std::unique_ptr<BatchSource> training(std::int64_t batch_size, const BatchDivision& division,
                                         const DataPosition& start, int cores = 0,
                                         const std::vector<TargetEncoding>& targets = {},
                                         const AllocateBatch& allocate = {},
-                                        const std::function<bool()>& stop_requested = {}) const;
+                                        const std::function<bool()>& stop_requested = {},
+                                        const std::function<FlightRecord*()>& flight = {}) const;
   // Returns the options of the loader that training() makes from the same arguments.
   LoaderOptions training_loader(std::int64_t batch_size, const BatchDivision& division, const DataPosition& start,
                                 int cores, const std::vector<TargetEncoding>& targets,
@@ -58,7 +60,8 @@ class Data {
   std::unique_ptr<BatchSource> evaluation(SplitKind split, std::int64_t batch_size, const BatchDivision& division,
                                           int cores = 0, const std::vector<TargetEncoding>& targets = {},
                                           const AllocateBatch& allocate = {},
-                                          const std::function<bool()>& stop_requested = {}) const;
+                                          const std::function<bool()>& stop_requested = {},
+                                          const std::function<FlightRecord*()>& flight = {}) const;
 
  private:
   int workers(int cores) const;

@@ -38,6 +38,8 @@ StagedSaver::StagedSaver(StepEngine& engine, const SnapshotPlan& plan, const Sna
     return;
   }
   own_ranks_ = world.split(0, world.rank());
+  own_ranks_->set_background();
+  if (FlightRecord* flight = world.attendance().flight()) line_ = flight->line(FlightThread::saving, "checkpoints");
   saver_ = std::make_unique<SnapshotSaver>(plan, outlet, *own_ranks_, own_stream_);
   for (Copy& copy : copies_) copy = make_copy();
   thread_ = std::thread([this] { write_staged(); });
@@ -158,6 +160,8 @@ void StagedSaver::write_staged() {
     std::exception_ptr failure;
     bool together = false;
     try {
+      const FlightScope recorded(line_,
+                                 {.activity = Activity::saving, .step = copy.snapshot.step, .text = "checkpoint"});
       saved = {.step = copy.snapshot.step, .path = saver_->save(copy.snapshot)};
       saved.seconds = seconds_now() - copy.begin;
       saved.stall_seconds = copy.stall;

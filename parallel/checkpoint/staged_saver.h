@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "core/backend/immediate_stream.h"
+#include "core/base/flight_record.h"
 #include "core/exec/interfaces/step_engine.h"
 #include "parallel/checkpoint/snapshot_saver.h"
 
@@ -87,6 +88,7 @@ class StagedSaver {
   std::unique_ptr<Communicator> own_ranks_;   // null if there is no thread
   ImmediateStream own_stream_;
   std::unique_ptr<SnapshotSaver> saver_;
+  FlightLine line_;  // of the thread, in the rank's flight record
   std::array<Copy, copies> copies_;
   std::int64_t staged_ = 0;
 

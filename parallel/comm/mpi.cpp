@@ -122,6 +122,7 @@ Mpi::Mpi(MPI_Comm ranks, const MpiOptions& options, std::shared_ptr<Attendance> 
       size_(count_of(ranks)) {
   MPI_Comm_set_errhandler(ranks_, MPI_ERRORS_RETURN);
   const std::vector<int> world_ranks = gather(ranks_, rank_of(MPI_COMM_WORLD));
+  set_world_ranks(world_ranks);
   peers_ = std::make_unique<MpiPeers>(ranks_, world_ranks, this->attendance());
   host_ = host_of(ranks_, options_);
   share_base();

@@ -98,7 +98,9 @@ class ThreadRank final : public QueuedCommunicator {
       : QueuedCommunicator(std::move(attendance)),
         shared_(std::move(shared)),
         rank_(rank),
-        group_(rank, shared_->bases(), shared_->world_ranks, shared_->addresses, true, nullptr, this->attendance()) {}
+        group_(rank, shared_->bases(), shared_->world_ranks, shared_->addresses, true, nullptr, this->attendance()) {
+    set_world_ranks(shared_->world_ranks);
+  }
 
   int rank() const override { return rank_; }
   int size() const override { return shared_->size(); }

@@ -19,6 +19,7 @@
 #include "parallel/bench/timeline.h"
 #include "parallel/checkpoint/gathered_hash.h"
 #include "parallel/checkpoint/restore.h"
+#include "parallel/health/stragglers.h"
 #include "parallel/launch/ranks/run_rank.h"
 #include "parallel/launch/ranks/status.h"
 #include "parallel/launch/situation.h"
@@ -152,6 +153,7 @@ class PhaseTraining {
   std::unique_ptr<ResultWarnings> warnings_;
   std::vector<std::unique_ptr<TrainingHook>> hooks_;
   std::unique_ptr<Checkpoints> checkpoints_;
+  std::unique_ptr<StragglerWatch> stragglers_;  // null: there is one rank
   std::unique_ptr<StepReports> reports_;
   FiniteCheck finite_;
   std::unique_ptr<TrainingLoop> loop_;
@@ -204,13 +206,14 @@ void PhaseTraining::open_batches(const DataPosition& start) {
   stop_requested_ = [this] { return run_.stop->pending(); };
   const std::int64_t batch = *spec_.train.batch_size;
   const int threads = run_.context.threads;
+  const auto flight = [this] { return world_.attendance().flight(); };
   // With sync_every, a replica finishes its steps up to the next average, at which all ranks learn of a stop.
   training_ = run_.data.training(batch, job_.division(), start, threads, job_.target_encodings(), job_.batch_memory(),
-                                 plan_.sync_every == 1 ? stop_requested_ : nullptr);
+                                 plan_.sync_every == 1 ? stop_requested_ : nullptr, flight);
   if (!run_.data.has(SplitKind::validation) || run_.request.scaling != nullptr) return;
   validation_ = run_.data.evaluation(SplitKind::validation, evaluation_batch(batch, job_.division()),
                                      evaluation_division(job_.division()), threads, job_.target_encodings(),
-                                     job_.batch_memory(), stop_requested_);
+                                     job_.batch_memory(), stop_requested_, flight);
 }
 
 // Called after begin_run(), which opens the files that the hooks write to.
@@ -219,7 +222,13 @@ void PhaseTraining::make_hooks() {
     samples_ = std::make_unique<SampleWatch>(*validation_, evaluation_division(job_.division()),
                                              run_.data.info().inputs[0], *spec_.log.samples, run_.files.details);
   }
-  reports_ = std::make_unique<StepReports>(run_.files.sink.get(), run_.gpus.get(), plan_.log_every);
+  if (world_.size() > 1) {
+    std::vector<int> stages;
+    const Mesh& mesh = job_.rank().mesh;
+    for (int rank = 0; rank < world_.size(); ++rank) stages.push_back(mesh.position(rank).along(MeshAxis::pipeline));
+    stragglers_ = std::make_unique<StragglerWatch>(world_, stream_, run_.context.world.hosts(), std::move(stages));
+  }
+  reports_ = std::make_unique<StepReports>(run_.files.sink.get(), run_.gpus.get(), plan_.log_every, stragglers_.get());
   warnings_ = std::make_unique<ResultWarnings>(world_.rank() == 0, job_.programs().programs().front().results);
   hooks_ = run_hooks(plan_, {.engine = job_.engine(),
                              .programs = job_.programs(),

@@ -1,6 +1,8 @@
 // Begins a run.
 #include "run/training/rank_run.h"
 
+#include <filesystem>
+
 #include "core/base/clock.h"
 #include "core/base/error.h"
 #include "core/base/format.h"
@@ -8,7 +10,9 @@
 #include "core/optim/schedule.h"
 #include "io/loader/data.h"
 #include "parallel/comm/joint_attempt.h"
+#include "parallel/comm/text.h"
 #include "parallel/launch/host/resources.h"
+#include "parallel/launch/ranks/rank_flight.h"
 #include "parallel/launch/ranks/run_rank.h"
 #include "parallel/launch/ranks/status.h"
 #include "parallel/launch/situation.h"
@@ -67,6 +71,18 @@ class StepTeller final : public MetricsSink {
   std::int64_t told_ = 0;
 };
 
+// Keeps this rank's flight record in the run directory, unless the launcher has named another folder. Collective.
+void keep_flight(RankRun& run) {
+  RankContext& context = run.context;
+  const World& world = context.world;
+  const std::string path = run.files.directory ? std::filesystem::absolute(run.files.directory->path()).string() : "";
+  const std::string directory = broadcast_text(path, 0, context.world.communicator(), run.device.host);
+  if (context.flight || !run.shares_directory || run.request.scaling != nullptr) return;
+  const std::string folder = directory + "/flight";
+  if (world.rank() == 0) remove_flights_from(folder, world.size());
+  context.set_flight(open_flight(folder, world.rank(), world.size()));
+}
+
 }  // namespace
 
 DataPosition start_of(const RankRun& run, const std::optional<Snapshot>& resumed) {
@@ -86,6 +102,7 @@ void begin_run(RankRun& run, Job& job, const TrainOptions& train, const Training
     files.sink->add(std::make_unique<StepTeller>(situation.status_file));
   }
   run.shares_directory = join_log(files.directory ? files.directory->path() : "", run.context, run.device.host);
+  keep_flight(run);
   if (run.context.world.rank() == 0) {
     for (const std::string& warning : run.data.info().warnings) log::warning(warning);
     for (const std::string& warning : job.engine().program(0).program.warnings) log::warning(warning);

@@ -18,6 +18,7 @@
 #include "core/tensor/sample_numbers.h"
 #include "io/loader/batches/batch_plan.h"
 #include "io/loader/batches/buffer.h"
+#include "io/loader/batches/slow_read.h"
 #include "io/loader/batches/worker_tuning.h"
 #include "io/loader/splits/split.h"
 
@@ -54,6 +55,7 @@ class Loader : public std::enable_shared_from_this<Loader> {
       : split_(std::move(split)),
         options_(options),
         plan_(split_->size(), options.batch_size, options.start),
+        slow_read_(*split_, std::max(1, options.workers), options.training, options.flight),
         position_(plan_.start()) {
     for (std::size_t i = 0; i < split_->inputs(); ++i) input_types_.push_back(split_->input_type(i));
     for (std::size_t i = 0; i < split_->targets(); ++i) {
@@ -162,14 +164,15 @@ class Loader : public std::enable_shared_from_this<Loader> {
         if (stopping_.load()) return;
         buffer.round.wait(now);
       }
-      fill_chunk(buffer, batch, static_cast<std::uint32_t>(ticket % chunks_), scratch, row);
+      fill_chunk(buffer, batch, static_cast<std::uint32_t>(ticket % chunks_), worker, scratch, row);
+      slow_read_.reads(worker, -1);
       if (buffer.pending.fetch_sub(1, std::memory_order_acq_rel) == 1) wake_waiter(buffer.pending);
     }
   }
 
   // Fills the rows of one chunk of this rank's share of a batch.
-  void fill_chunk(BatchBuffer& buffer, std::int64_t batch, std::uint32_t chunk, DataSplit::Scratch& scratch,
-                  DataSplit::Row& row) noexcept {
+  void fill_chunk(BatchBuffer& buffer, std::int64_t batch, std::uint32_t chunk, std::uint32_t worker,
+                  DataSplit::Scratch& scratch, DataSplit::Row& row) noexcept {
     try {
       const BatchPlan::Entry entry = plan_.at(batch);
       const Share share = share_of(entry.count, options_.rank);
@@ -177,7 +180,9 @@ class Loader : public std::enable_shared_from_this<Loader> {
                              options_.training && options_.shuffle);
       const std::int64_t end = share.count * (chunk + 1) / chunks_;
       for (std::int64_t i = share.count * chunk / chunks_; i < end && !stopping_.load(std::memory_order_relaxed); ++i) {
-        const std::int64_t number = split_->subset()[order[entry.position.offset + share.at(i)]];
+        const std::int64_t position = order[entry.position.offset + share.at(i)];
+        const std::int64_t number = split_->subset()[position];
+        slow_read_.reads(worker, position);
         point_at(buffer, i, row);
         const bool read = split_->read(number, options_.training, entry.position.epoch, scratch, row, options_.targets);
         buffer.samples[static_cast<std::size_t>(i)] = read ? number : skipped_sample(number);
@@ -205,7 +210,9 @@ class Loader : public std::enable_shared_from_this<Loader> {
       wait_while(buffer.pending, pending, 100);
       abandoned_ = grace.is_over();
       if (abandoned_) return false;
+      if (Clock::now() - start > std::chrono::milliseconds(100)) slow_read_.waits();
     }
+    slow_read_.ends();
     batch_.waited_seconds = std::chrono::duration<double>(Clock::now() - start).count();
     return true;
   }
@@ -255,6 +262,7 @@ class Loader : public std::enable_shared_from_this<Loader> {
   BatchPlan plan_;
   std::vector<TensorType> input_types_, target_types_;  // types of one sample
   BufferPlan buffer_plan_;
+  SlowRead slow_read_;
   std::uint32_t chunks_ = 1;
   std::vector<std::unique_ptr<BatchBuffer>> buffers_;
   std::atomic<std::int64_t> next_ticket_{0};

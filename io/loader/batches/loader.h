@@ -13,6 +13,7 @@
 namespace trainctl {
 
 class DataSplit;
+class FlightRecord;
 
 struct LoaderOptions {
   std::int64_t batch_size = 1;  // number of samples of a batch on all ranks
@@ -28,6 +29,8 @@ struct LoaderOptions {
   // Called while next() waits. If it returns true and the data does not arrive within a second (a file system hangs),
   // next() returns incomplete batches. Empty: next() waits without limit.
   std::function<bool()> stop_requested = {};
+  // Returns the rank's flight record, or null. While next() waits for long, it enters there which sample is being read.
+  std::function<FlightRecord*()> flight = {};
 };
 
 // Makes a loader of a split. Throws Error{data} if the split is empty. The destructor of the source waits until its

@@ -19,13 +19,21 @@
 #include "parallel/launch/agent/secret.h"
 #include "parallel/launch/host/network.h"
 #include "parallel/launch/hosts.h"
+#include "parallel/launch/ranks/rank_flight.h"
 #include "parallel/launch/ranks/report.h"
 #include "parallel/launch/ranks/status.h"
 
 namespace trainctl {
 namespace {
 
-int finish_together(const Situation& situation, World& world, bool json, const Failure& end) {
+void enter(FlightRecord* flight, const FlightEntry& entry) {
+  if (flight != nullptr) flight->training().enter(entry);
+}
+
+int finish_together(const RankContext& context, bool json, const Failure& end) {
+  const Situation& situation = context.situation;
+  World& world = context.world;
+  enter(context.flight.get(), {.activity = Activity::ended, .text = end.message});
   if (world.rank() == 0) {
     if (end.message.empty()) {
       write_status(situation.status_file, {end.exit_code});
@@ -65,6 +73,8 @@ FailedRank failed_rank(const std::string& message, const RankContext& context) {
 // Reports this rank's error and ends all ranks.
 [[noreturn]] void abort_ranks(const RankContext& context, bool json, Failure failure) {
   World& world = context.world;
+  enter(context.flight.get(),
+        {.activity = Activity::ended, .step = context.step.value_or(-1), .text = failure.message});
   const std::vector<std::string>& hosts = world.hosts();
   const FailedRank failed = failed_rank(failure.message, context);
   const bool several = std::any_of(hosts.begin(), hosts.end(), [&](const auto& host) { return host != hosts.front(); });
@@ -90,6 +100,11 @@ Failure end_of(const RankCommand& command, const std::function<int(RankContext&)
 }
 
 }  // namespace
+
+void RankContext::set_flight(std::unique_ptr<FlightRecord> record) {
+  flight = std::move(record);
+  world.communicator().attendance().set_flight(flight.get());
+}
 
 int prepare_rank(const Situation& situation, const Variables& variables) {
   require_known_launcher(situation, variables);
@@ -119,6 +134,8 @@ int run_as_rank(const Situation& situation, bool json, const RankCommand& comman
   const int threads = prepare_rank(situation, variables);
   constexpr int other_threads = 4;  // at least: threads of MPI, the device's streams and the loader
   require_threads(threads + other_threads);
+  auto flight = open_flight(variables.text(flight_variable), situation.rank, situation.ranks);
+  enter(flight.get(), {.activity = Activity::starting, .text = "waiting for all ranks in MPI_Init"});
   World world(command.deadline, [&] { end_late_start(situation, json, command.deadline); });
   require_world_size(situation, world.size());
   if (world.rank() == 0 && situation.supervised) mark_ready(situation.status_file, world.processes());
@@ -127,15 +144,18 @@ int run_as_rank(const Situation& situation, bool json, const RankCommand& comman
     log::set_prefix(format("rank {}", world.rank()));
   }
   RankContext context{world, threads, situation, cores};
+  enter(flight.get(), {.activity = Activity::starting, .text = "data, program and kernels"});
+  context.set_flight(std::move(flight));
   Failure failure;
   try {
     const Failure end = end_of(command, work, context);
+    enter(context.flight.get(), {.activity = Activity::waiting_for_ranks, .text = "the end of all ranks"});
     world.gather(command.ending);
-    return finish_together(situation, world, json, end);
+    return finish_together(context, json, end);
   } catch (...) {
     failure = failure_of(std::current_exception());
   }
-  if (world.size() == 1) return finish_together(situation, world, json, failure);
+  if (world.size() == 1) return finish_together(context, json, failure);
   abort_ranks(context, json, std::move(failure));
 }
 

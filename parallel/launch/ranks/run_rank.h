@@ -4,9 +4,11 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 
+#include "core/base/flight_record.h"
 #include "parallel/comm/same_on_all.h"
 #include "parallel/comm/select.h"
 #include "parallel/launch/host/cores.h"
@@ -19,8 +21,12 @@ struct RankContext {
   World& world;
   int threads = 1;
   const Situation& situation;
-  Cores cores;                            // cores of this host before take_share()
-  std::optional<std::int64_t> step = {};  // number of training steps that were done when the work failed
+  Cores cores;                                // cores of this host before take_share()
+  std::optional<std::int64_t> step = {};      // number of training steps that were done when the work failed
+  std::unique_ptr<FlightRecord> flight = {};  // null: none; set_flight() sets it
+
+  // Keeps a record, null or not, to which the rank's communicators, engines and loaders write from now on.
+  void set_flight(std::unique_ptr<FlightRecord> record);
 };
 
 // The command that a rank runs.

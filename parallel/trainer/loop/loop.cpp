@@ -2,6 +2,7 @@
 #include "parallel/trainer/loop/loop.h"
 
 #include "core/base/clock.h"
+#include "core/base/flight_record.h"
 #include "core/exec/interfaces/metrics_sink.h"
 #include "parallel/comm/text.h"
 #include "parallel/trainer/evaluate.h"
@@ -18,7 +19,13 @@ TrainingLoop::TrainingLoop(LoopContext parts, LoopPlan plan)
       state_(parts_.results, parts_.training.position()),
       queue_(
           parts_.engine, parts_.training, parts_.program_of, [this](std::int64_t step) { return input_of(step); },
-          parts_.profiled) {}
+          parts_.profiled, parts_.world.attendance().flight()) {}
+
+// Enters what the main thread does between steps in the flight record.
+void TrainingLoop::enter(Activity activity, std::string_view text) {
+  FlightRecord* const flight = parts_.world.attendance().flight();
+  if (flight != nullptr) flight->training().enter({.activity = activity, .step = flight->step(), .text = text});
+}
 
 EndEvent TrainingLoop::run() {
   begin();
@@ -34,6 +41,7 @@ EndEvent TrainingLoop::run() {
   while (!at_last_step() && !stop_ && why_end_.empty()) {
     const std::int64_t before = state_.step;
     run_steps();
+    enter(Activity::waiting_for_ranks, "between steps");
     if (stop_) {
       parts_.checkpoints.wait();  // if a failed save has stopped the ranks, this throws its error
     } else {
@@ -61,16 +69,19 @@ EndEvent TrainingLoop::run() {
     if (epoch_ends || saves) parts_.reports.restart();
   }
   save();  // even if no step was done, since the resumed checkpoint may be in another run directory
+  enter(Activity::saving, "waiting until the checkpoints are written");
   parts_.checkpoints.wait();
   return end(completed);
 }
 
 void TrainingLoop::begin() {
   start_seconds_ = epoch_start_ = seconds_now();
+  if (FlightRecord* const flight = parts_.world.attendance().flight()) flight->set_step(state_.step);
+  enter(Activity::waiting_for_ranks, "before the first step");
   // On a device that runs asynchronously to the host, the phases of a step are measured by marks. Steps of several
   // ranks have marks anyway; for a single rank marks would only cost time.
-  const bool has_marks = parts_.engine.steps_at_once() == 1 || parts_.world.size() > 1;
-  parts_.engine.set_timing(parts_.sink != nullptr && has_marks);
+  const bool has_peers = parts_.world.size() > 1;  // all ranks measure, since their times are compared
+  parts_.engine.set_timing(has_peers || (parts_.sink != nullptr && parts_.engine.steps_at_once() == 1));
   for (TrainingHook* hook : parts_.hooks) hook->on_train_begin(state_);
   parts_.reports.restart();
 }
@@ -80,6 +91,7 @@ void TrainingLoop::begin() {
 bool TrainingLoop::evaluate() {
   Evaluation validation;
   if (parts_.evaluate) {
+    enter(Activity::evaluating, "validation data");
     std::optional<Evaluation> found = parts_.evaluate(state_.step);
     if (!found) {
       stop_ = true;

@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "parallel/trainer/loop/loop_plan.h"
@@ -13,6 +14,7 @@
 
 namespace trainctl {
 
+enum class Activity : std::uint32_t;
 class Checkpoints;
 class Communicator;
 class FiniteCheck;
@@ -65,6 +67,7 @@ class TrainingLoop {
   double epoch() const { return static_cast<double>(state_.step) / static_cast<double>(plan_.steps_per_epoch); }
 
  private:
+  void enter(Activity activity, std::string_view text);
   void begin();
   void run_steps();
   void finish_step();

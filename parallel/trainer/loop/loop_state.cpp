@@ -3,6 +3,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/error.h"
+#include "core/base/flight_record.h"
 #include "core/base/format.h"
 #include "core/exec/interfaces/metrics_sink.h"
 #include "parallel/trainer/hooks/hook.h"
@@ -13,6 +14,7 @@
 namespace trainctl {
 
 void TrainingLoop::save() {
+  enter(Activity::saving, "copying the weights for a checkpoint");
   Snapshot snapshot;
   state_.save(snapshot);
   if (plan_.phases > 1) {

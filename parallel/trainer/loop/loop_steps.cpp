@@ -6,6 +6,7 @@
 #include "core/backend/communicator.h"
 #include "core/base/clock.h"
 #include "core/base/error.h"
+#include "core/base/flight_record.h"
 #include "core/base/format.h"
 #include "parallel/trainer/hooks/hook.h"
 #include "parallel/trainer/loop/checkpoints.h"
@@ -29,6 +30,7 @@ void TrainingLoop::finish_step() {
   const StartedStep step = queue_.finish(state_.step, result_);
   state_.program = step.program;
   state_.gradient_scale = result_.count > 0 ? 1 / (result_.count * step.input.loss_scale) : 0;
+  enter(Activity::computing, "the result of the step and the finite check");
   combined_ = true;
   for (TrainingHook* hook : parts_.hooks) combined_ = hook->combine(state_.step + 1, result_) && combined_;
   if (combined_) {

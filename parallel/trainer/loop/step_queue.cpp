@@ -2,6 +2,7 @@
 #include "parallel/trainer/loop/step_queue.h"
 
 #include "core/base/clock.h"
+#include "core/base/flight_record.h"
 #include "core/exec/observe/op_recorder.h"
 
 namespace trainctl {
@@ -20,6 +21,10 @@ void StepQueue::start(std::int64_t next, std::int64_t end) {
 void StepQueue::start_one(std::int64_t number) {
   StartedStep step;
   step.start_seconds = seconds_now();
+  if (flight_ != nullptr) {
+    flight_->set_step(number + 1);
+    flight_->training().enter({.activity = Activity::waiting_for_data, .step = number + 1});
+  }
   const Batch& batch = batches_.next();
   step.program = program_of_(batch.global_count);
   step.input = input_of_(number);

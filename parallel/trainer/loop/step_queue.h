@@ -12,6 +12,7 @@
 
 namespace trainctl {
 
+class FlightRecord;
 class OpRecorder;
 
 struct StartedStep {
@@ -39,14 +40,15 @@ class StepQueue {
   // Returns the scalars of step number `step`, from 0; called when its batch is available.
   using InputOf = std::function<StepEngine::StepInput(std::int64_t step)>;
 
-  // All arguments must outlive the queue.
+  // All arguments must outlive the queue. `flight`: the rank's flight record; null: none.
   StepQueue(StepEngine& engine, BatchSource& batches, ProgramOf program_of, InputOf input_of,
-            const ProfiledSteps& profiled)
+            const ProfiledSteps& profiled, FlightRecord* flight = nullptr)
       : engine_(engine),
         batches_(batches),
         program_of_(std::move(program_of)),
         input_of_(std::move(input_of)),
-        profiled_(profiled) {}
+        profiled_(profiled),
+        flight_(flight) {}
 
   // Starts step number `next`, the next one to finish, unless it was started before. Also starts later steps with
   // numbers below `end`, up to the number of steps that the engine can run together. A profiled step and a step that is
@@ -66,6 +68,7 @@ class StepQueue {
   ProgramOf program_of_;
   InputOf input_of_;
   ProfiledSteps profiled_;
+  FlightRecord* flight_;
   std::deque<StartedStep> started_;  // oldest first
 };
 

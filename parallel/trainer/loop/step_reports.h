@@ -9,28 +9,33 @@
 namespace trainctl {
 
 class GpuWatch;
+class StragglerWatch;
 struct StartedStep;
 
 class StepReports {
  public:
-  // `sink`: null on all ranks but rank 0. `gpus`: null on all ranks if no GPU is monitored. Both must outlive the
-  // object. `log_every`: number of steps.
-  StepReports(MetricsSink* sink, GpuWatch* gpus, std::int64_t log_every)
-      : sink_(sink), gpus_(gpus), log_every_(log_every) {}
+  // `sink`: null on all ranks but rank 0. `gpus`: null on all ranks if no GPU is monitored. `stragglers`: null on all
+  // ranks if their times are not compared. All of them must outlive the object. `log_every`: number of steps.
+  StepReports(MetricsSink* sink, GpuWatch* gpus, std::int64_t log_every, StragglerWatch* stragglers = nullptr)
+      : sink_(sink), gpus_(gpus), log_every_(log_every), stragglers_(stragglers) {}
 
   // Restarts the means, so that evaluations and checkpoints before this call are not counted.
   void restart();
   // Adds a finished step.
   void add(const StartedStep& step, const StepEngine::Phases& phases);
   // Adds the time of communication outside of the engine.
-  void add_communication(double seconds) { shares_.communication += seconds; }
-  // Reports a step; sets speed and shares of `event`. Called on all ranks, which exchange the readings of their GPUs.
+  void add_communication(double seconds);
+  // Reports a step; sets speed and shares of `event`. Called on all ranks, which exchange the readings of their GPUs
+  // and their times.
   void report(StepEvent event);
 
  private:
+  void restart_means();
+
   MetricsSink* sink_;
   GpuWatch* gpus_;
   std::int64_t log_every_;
+  StragglerWatch* stragglers_;
   double start_ = 0;
   double waited_ = 0;
   std::int64_t samples_ = 0;

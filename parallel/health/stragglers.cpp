@@ -1,0 +1,151 @@
+// Compares the ranks' times.
+#include "parallel/health/stragglers.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "core/base/clock.h"
+#include "core/base/format.h"
+#include "core/base/log.h"
+#include "core/base/median.h"
+
+namespace trainctl {
+namespace {
+
+constexpr double smallest_share = 0.1;          // of a step
+constexpr double shortest_window = 0.25;        // seconds; shorter times vary by chance
+constexpr std::uint64_t too_hot = 0x20 | 0x40;  // reasons of NVML for a lowered clock
+
+using Part = double RankSeconds::*;
+
+double per_step(const RankSeconds& times, Part part) {
+  return times.*part / static_cast<double>(std::max<std::int64_t>(times.steps, 1));
+}
+
+// The median of a part over the ranks except one.
+double usual(std::span<const int> ranks, std::span<const RankSeconds> times, int except, Part part) {
+  std::vector<double> values;
+  for (int rank : ranks) {
+    if (rank != except) values.push_back(per_step(times[static_cast<std::size_t>(rank)], part));
+  }
+  return median(std::move(values));
+}
+
+std::string ms_text(double seconds) { return format("{:.3g} ms", 1e3 * seconds); }
+
+}  // namespace
+
+std::optional<Straggler> find_straggler(std::span<const int> ranks, std::span<const RankSeconds> times,
+                                        std::span<const int> throttled) {
+  if (ranks.size() < 2) return {};
+  const auto of = [&](int rank, Part part) { return per_step(times[static_cast<std::size_t>(rank)], part); };
+  const int late = *std::min_element(ranks.begin(), ranks.end(), [&](int a, int b) {
+    return of(a, &RankSeconds::communicating) < of(b, &RankSeconds::communicating);
+  });
+  const auto excess = [&](Part part) { return of(late, part) - usual(ranks, times, late, part); };
+  Straggler found{.rank = late, .seconds = of(late, &RankSeconds::all)};
+  const double waits = -excess(&RankSeconds::communicating);
+  found.share = waits / std::max(found.seconds, 1e-9);
+  if (found.share < smallest_share) return {};
+  const double data = excess(&RankSeconds::data), computing = excess(&RankSeconds::computing);
+  const double rest = waits - std::max(data, 0.0) - std::max(computing, 0.0);
+  if (rest > std::max(data, computing)) {
+    found.why = Lateness::network;
+    return found;
+  }
+  const Part part = data > computing ? &RankSeconds::data : &RankSeconds::computing;
+  const bool is_hot = std::find(throttled.begin(), throttled.end(), late) != throttled.end();
+  found.why = data > computing ? Lateness::data : is_hot ? Lateness::thermal : Lateness::compute;
+  found.own = of(late, part);
+  found.others = usual(ranks, times, late, part);
+  return found;
+}
+
+bool StragglerNews::add(const std::optional<Straggler>& found) {
+  std::optional<std::pair<int, Lateness>> now;
+  if (found) now = {found->rank, found->why};
+  times_ = now == last_ ? times_ + 1 : 1;
+  last_ = now;
+  if (times_ < comparisons || now == told_) return false;
+  told_ = now;
+  return found.has_value();
+}
+
+std::string describe(const Straggler& straggler, const std::vector<std::string>& hosts) {
+  const bool several = std::any_of(hosts.begin(), hosts.end(), [&](const auto& host) { return host != hosts.front(); });
+  const std::string host = several ? " on host " + hosts[static_cast<std::size_t>(straggler.rank)] : "";
+  const std::string begin = format("rank {}{} is a straggler: the other ranks wait {:.0f} % of a step for it",
+                                   straggler.rank, host, 100 * straggler.share);
+  const std::string times = format("takes {} of {}, and {} on the other ranks", ms_text(straggler.own),
+                                   ms_text(straggler.seconds), ms_text(straggler.others));
+  switch (straggler.why) {
+    case Lateness::data:
+      return format("{}; its data reading {}", begin, times);
+    case Lateness::compute:
+      return format("{}; its computing {}: look for other programs on its cores or its GPU", begin, times);
+    case Lateness::thermal:
+      return format("{}; its computing {}, since its temperature slows its GPU down: check the cooling", begin, times);
+    case Lateness::network:
+      break;
+  }
+  return format(
+      "{}; neither its data reading nor its computing takes longer: {}", begin,
+      several ? "check the network of its host, and other programs there" : "look for other programs on its cores");
+}
+
+// What a rank sends to the others.
+struct StragglerWatch::Row {
+  RankSeconds times;
+  std::int64_t interval = 0;  // number of steps until the next exchange; rank 0's value applies
+};
+
+StragglerWatch::StragglerWatch(Communicator& world, Stream& stream, std::vector<std::string> hosts,
+                               std::vector<int> stages)
+    : world_(world), stream_(stream), hosts_(std::move(hosts)) {
+  std::map<int, std::vector<int>> ranks_of;
+  for (std::size_t rank = 0; rank < stages.size(); ++rank) ranks_of[stages[rank]].push_back(static_cast<int>(rank));
+  for (auto& [stage, ranks] : ranks_of) alike_.push_back(std::move(ranks));
+  news_.resize(alike_.size());
+}
+
+void StragglerWatch::restart() { last_ = seconds_now(); }
+
+void StragglerWatch::add(double waited_seconds, const StepEngine::Phases& phases) {
+  const double now = seconds_now();
+  times_.all += now - last_;
+  last_ = now;
+  times_.data += waited_seconds;
+  times_.computing += phases.upload + phases.forward + phases.backward + phases.update;
+  times_.communicating += phases.communication;
+  ++times_.steps;
+}
+
+void StragglerWatch::step(std::int64_t step, std::span<const GpuSample> gpus) {
+  if (step < next_) return;
+  const double speed = static_cast<double>(times_.steps) / std::max(times_.all, 1e-9);
+  std::vector<Row> rows(static_cast<std::size_t>(world_.size()));
+  rows[static_cast<std::size_t>(world_.rank())] = {times_, std::max<std::int64_t>(std::llround(speed), 1)};
+  world_.describe_next("all_gather of the ranks' times");
+  world_.all_gather({rows.data(), DType::uint8, static_cast<std::int64_t>(rows.size() * sizeof(Row))}, stream_);
+  stream_.synchronize();
+  next_ = step + rows.front().interval;
+  if (has_warmed_up_ && rows.front().times.all < shortest_window) return;
+  std::vector<RankSeconds> times;
+  for (const Row& row : rows) times.push_back(row.times);
+  times_ = {};
+  if (std::exchange(has_warmed_up_, true) && world_.rank() == 0) compare(times, gpus);
+}
+
+void StragglerWatch::compare(std::span<const RankSeconds> times, std::span<const GpuSample> gpus) {
+  std::vector<int> hot;
+  for (const GpuSample& sample : gpus) {
+    if ((sample.reading.throttled & too_hot) != 0) hot.push_back(sample.rank);
+  }
+  for (std::size_t stage = 0; stage < alike_.size(); ++stage) {
+    const std::optional<Straggler> found = find_straggler(alike_[stage], times, hot);
+    if (news_[stage].add(found)) log::warning(describe(*found, hosts_));
+  }
+}
+
+}  // namespace trainctl

@@ -1,0 +1,228 @@
+// Tests the comparison of flight records: random histories of several communicators, compared with a search through
+// the whole lists of calls.
+#include "parallel/health/flights.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <random>
+
+#include "core/base/flight_record.h"
+#include "core/base/format.h"
+#include "core/base/json.h"
+#include "test/catch.h"
+
+namespace trainctl::test::flights_test {
+namespace {
+
+// One call that a rank has made.
+struct Call {
+  std::int64_t step = 0;
+  std::int32_t number = 0;
+  std::string text;
+  std::int64_t time = 0;
+};
+
+struct Group {
+  FlightGroup of;
+  std::map<int, std::vector<Call>> calls;  // by rank, all calls that it has made
+};
+
+std::vector<int> members(const FlightGroup& group) {
+  std::vector<int> ranks;
+  for (int i = 0; i < group.count; ++i) ranks.push_back(group.first + i * group.stride);
+  return ranks;
+}
+
+// The calls that all ranks of the group must make.
+std::vector<Call> plan_of(int steps, std::mt19937& random) {
+  std::vector<Call> plan;
+  for (int step = 1; step <= steps; ++step) {
+    const int calls = 1 + static_cast<int>(random() % 4);
+    for (int i = 0; i < calls; ++i) plan.push_back({step, i, format("all_reduce of bucket {}", i), 0});
+  }
+  return plan;
+}
+
+// Lets each rank make a part of the plan. Most groups have no divergence; otherwise a rank stops early, or swaps two
+// calls.
+Group random_group(const FlightGroup& of, int steps, std::mt19937& random) {
+  Group group{of, {}};
+  const std::vector<Call> plan = plan_of(steps, random);
+  const int fault = static_cast<int>(random() % 4);
+  const auto faulty = members(of)[random() % static_cast<std::size_t>(of.count)];
+  const std::size_t at = plan.size() - 1 - random() % std::min<std::size_t>(plan.size() - 1, 50);
+  for (int rank : members(of)) {
+    std::vector<Call> calls = plan;
+    if (fault >= 2) calls.resize(std::min(plan.size(), at + 1));
+    if (rank == faulty && fault == 2) calls.resize(at);
+    if (rank == faulty && fault == 3) calls[at].text = "broadcast";
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+      calls[i].time =
+          1'000'000 * calls[i].step + 1000 * static_cast<std::int64_t>(i) + static_cast<std::int64_t>(random() % 900);
+    }
+    group.calls[rank] = std::move(calls);
+  }
+  return group;
+}
+
+// The reference: walks through the whole lists.
+struct Expected {
+  std::int64_t step = 0, time = 0;
+  std::vector<int> missing, different;
+};
+std::optional<Expected> expected_of(const std::vector<Group>& groups) {
+  std::optional<Expected> first;
+  for (const Group& group : groups) {
+    for (std::size_t i = 0;; ++i) {
+      Expected found{0, std::numeric_limits<std::int64_t>::max(), {}, {}};
+      std::map<std::string, std::vector<int>> by_text;
+      for (const auto& [rank, calls] : group.calls) {
+        if (i >= calls.size()) {
+          found.missing.push_back(rank);
+          continue;
+        }
+        by_text[calls[i].text].push_back(rank);
+        if (calls[i].time < found.time) found.time = calls[i].time, found.step = calls[i].step;
+      }
+      if (by_text.empty()) break;
+      std::size_t most = 0;
+      for (const auto& [text, ranks] : by_text) most = std::max(most, ranks.size());
+      if (by_text.size() > 1) {
+        for (const auto& [text, ranks] : by_text) {
+          if (ranks.size() < most || (text == "broadcast" && ranks.size() == 1)) found.different = ranks;
+        }
+      }
+      if (found.missing.empty() && found.different.empty()) continue;
+      if (!first || std::pair(found.step, found.time) < std::pair(first->step, first->time)) first = found;
+      break;
+    }
+  }
+  return first;
+}
+
+FlightHistory history_of(const Group& group, int rank, const std::string& name, std::size_t capacity) {
+  const std::vector<Call>& calls = group.calls.at(rank);
+  FlightHistory line{FlightThread::communication, name, group.of, calls.size(), {}};
+  for (std::size_t i = calls.size() - std::min(calls.size(), capacity); i < calls.size(); ++i) {
+    line.events.push_back({.activity = Activity::communicating,
+                           .begin = calls[i].time,
+                           .end = calls[i].time + 1,
+                           .step = calls[i].step,
+                           .number = calls[i].number,
+                           .text = calls[i].text});
+  }
+  return line;
+}
+
+// A mesh of 2 x 3 ranks: three communicators along the data axis, two along the tensor axis, and the world.
+std::vector<FlightGroup> mesh_groups() { return {{0, 3, 2}, {1, 3, 2}, {2, 3, 2}, {0, 1, 3}, {3, 1, 3}, {0, 1, 6}}; }
+
+TEST_CASE("the first divergence is that of a search through all calls") {
+  std::mt19937 random(std::random_device{}());
+  int divergences = 0;
+  for (int round = 0; round < 400; ++round) {
+    const std::size_t capacity = round % 2 == 0 ? 1000 : 60;
+    const int steps = 3 + static_cast<int>(random() % 60);
+    std::vector<Group> groups;
+    for (const FlightGroup& of : mesh_groups()) groups.push_back(random_group(of, steps, random));
+    std::vector<FlightState> states;
+    for (int rank = 0; rank < 6; ++rank) {
+      FlightState state{.rank = rank, .ranks = 6, .process = 100 + rank, .host = "here", .lines = {}};
+      for (std::size_t g = 0; g < groups.size(); ++g) {
+        if (groups[g].calls.contains(rank)) {
+          state.lines.push_back(history_of(groups[g], rank, format("communicator {}", g), capacity));
+        }
+      }
+      std::shuffle(state.lines.begin(), state.lines.end(), random);
+      states.push_back(std::move(state));
+    }
+    const std::optional<Expected> expected = expected_of(groups);
+    const std::optional<FlightDivergence> found = first_divergence(states);
+    REQUIRE(found.has_value() == expected.has_value());
+    if (!found) continue;
+    ++divergences;
+    CHECK(found->step == expected->step);
+    CHECK(found->missing == expected->missing);
+    std::vector<int> different;
+    for (const auto& [rank, text] : found->different) different.push_back(rank);
+    // With two ranks that differ, either may be the one that is wrong.
+    if (found->ranks.size() > 2) CHECK(different == expected->different);
+    CHECK(different.empty() == expected->different.empty());
+  }
+  CHECK(divergences > 100);
+}
+
+FlightEvent message(std::int64_t step, FlightMessage kind, int peer, std::int64_t time) {
+  return {.activity = Activity::communicating,
+          .begin = time,
+          .end = time + 1,
+          .step = step,
+          .text = kind == FlightMessage::send ? "send of x" : "receive of x",
+          .message = kind,
+          .peer = peer};
+}
+
+TEST_CASE("a message that its receiver has not reached is a divergence of these two ranks") {
+  // Stages 0, 1 and 2 of a pipeline: in each step, 0 sends to 1 and 1 sends to 2. Rank 1 hangs before it sends in
+  // step 5.
+  for (const bool overwritten : {false, true}) {
+    std::vector<FlightState> states;
+    for (int rank = 0; rank < 3; ++rank) {
+      FlightHistory line{FlightThread::communication, "communicator 1", {0, 1, 3}, 0, {}};
+      for (std::int64_t step = 1; step <= 5; ++step) {
+        if (rank == 0) line.events.push_back(message(step, FlightMessage::send, 1, 10 * step));
+        if (rank == 1) line.events.push_back(message(step, FlightMessage::receive, 0, 10 * step + 1));
+        if (rank == 1 && step < 5) line.events.push_back(message(step, FlightMessage::send, 2, 10 * step + 2));
+        if (rank == 2) line.events.push_back(message(step, FlightMessage::receive, 1, 10 * step + 3));
+      }
+      line.entered = line.events.size();
+      if (overwritten) {  // each rank has lost another number of its first events
+        line.events.erase(line.events.begin(), line.events.begin() + 1 + rank);
+      }
+      states.push_back({.rank = rank, .ranks = 3, .host = "here", .lines = {line}});
+    }
+    const std::optional<FlightDivergence> found = first_divergence(states);
+    REQUIRE(found);
+    CHECK(found->step == 5);
+    CHECK(found->ranks == std::vector<int>{1, 2});
+    CHECK(found->entered == std::vector<int>{2});
+    CHECK(found->missing == std::vector<int>{1});
+    CHECK(found->text == "receive of x");
+  }
+}
+
+TEST_CASE("records of a folder are merged, and shown with the first divergence") {
+  std::string folder = (std::filesystem::temp_directory_path() / "flights-XXXXXX").string();
+  REQUIRE(mkdtemp(folder.data()) != nullptr);
+  {
+    FlightRecord old(folder, 9, 12, "here");  // of an earlier run with more ranks
+    old.training().enter({.activity = Activity::ended});
+  }
+  for (int rank = 0; rank < 3; ++rank) {
+    FlightRecord record(folder, rank, 3, "here");
+    FlightLine line = record.line(FlightThread::communication, "communicator 1", {0, 1, 3});
+    for (int step = 1; step <= 4; ++step) {
+      record.training().enter({.activity = Activity::computing, .step = step, .text = "forward"});
+      if (rank == 1 && step == 4) break;
+      record.training().enter({.activity = Activity::communicating, .step = step, .text = "wait for bucket 0 (fc1)"});
+      line.enter({.activity = Activity::communicating, .step = step, .text = "all_reduce of bucket 0 (fc1)"});
+    }
+  }
+  const std::vector<FlightState> ranks = read_flights(folder);
+  REQUIRE(ranks.size() == 3);
+  const std::string text = describe_flights(ranks);
+  INFO(text);
+  CHECK(text.find("computing: forward") != std::string::npos);
+  CHECK(
+      text.find("The ranks diverge first at step 4, call 0 of ranks 0, 1 and 2: all_reduce of bucket 0 (fc1); ranks 0 "
+                "and 2 entered it; rank 1 did not.") != std::string::npos);
+  const Json json = flights_json(ranks);
+  CHECK(json["ranks"].size() == 3);
+  CHECK(json["ranks"][1]["activity"] == "computing");
+  CHECK(json["ranks"][1]["step"] == 4);
+  CHECK(json["divergence"]["missing"] == std::vector<int>{1});
+  std::filesystem::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace trainctl::test::flights_test
