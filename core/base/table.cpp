@@ -66,7 +66,8 @@ std::string long_time_text(double seconds) {
   const auto minutes = static_cast<long long>(seconds / 60 + 0.5);
   if (minutes < 120) return format("{} min", minutes);
   if (minutes < 48 * 60) return format("{} h {} min", minutes / 60, minutes % 60);
-  return format("{} d {} h", minutes / (24 * 60), minutes / 60 % 24);
+  const long long hours = minutes / 60;
+  return hours % 24 == 0 ? format("{} d", hours / 24) : format("{} d {} h", hours / 24, hours % 24);
 }
 
 }  // namespace trainctl

@@ -34,7 +34,7 @@ std::string counted(long long count, std::string_view noun);
 std::string flops_text(double flops);
 // Returns text such as "12.3 us", "1.24 ms" or "3.02 s".
 std::string seconds_text(double seconds);
-// Returns text such as "1.24 ms", "12 s", "45 min", "3 h 20 min" or "100 d 0 h".
+// Returns text such as "1.24 ms", "12 s", "45 min", "3 h 20 min", "4 d 5 h" or "100 d".
 std::string long_time_text(double seconds);
 
 }  // namespace trainctl

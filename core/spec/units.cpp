@@ -112,7 +112,11 @@ std::string to_string(const Duration& duration) {
   return format("{} {}", duration.amount, unit);
 }
 
-std::string to_string(const Seconds& time) { return format("{} s", time.value); }
+std::string to_string(const Seconds& time) {
+  constexpr double day = 86400;
+  const bool whole_days = time.value >= day && std::fmod(time.value, day) == 0;
+  return whole_days ? format("{} d", time.value / day) : format("{} s", time.value);
+}
 
 std::string to_string(const Size& size) {
   for (const auto& [name, factor] : {Unit{"GB", 1e9}, Unit{"MB", 1e6}, Unit{"kB", 1e3}}) {

@@ -30,7 +30,7 @@ Keys<CheckpointOptions> CheckpointOptions::keys() {
       .key("memory_every", &CheckpointOptions::memory_every,
            "How often a copy of the run's state is written to the shared memory (/dev/shm) of rank 0's host; none: "
            "never. When the ranks start again after a failure (cluster.restarts), they go on from this copy if it is "
-           "newer than the newest checkpoint, so that a killed rank or another lost host costs at most this number of "
+           "newer than the newest checkpoint, so that a killed rank or another lost host costs about this number of "
            "steps. The copies need twice the size of a checkpoint there. They are removed at the end of the run.",
            more_than(0))
       .check([](const CheckpointOptions& options, const Node& node, Reader& reader) {

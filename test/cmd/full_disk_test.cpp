@@ -1,6 +1,7 @@
 // Tests runs on a small file system that is filled while they train: training goes on, saving pauses, and the weights
 // are those of an undisturbed run.
 #include <fcntl.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>

@@ -112,7 +112,7 @@ TEST_CASE("values of a wrong type are refused") {
       {"warmup: 1 epoch", "warmup: 1 epock",
        "c.yaml:17:36: warmup must be a duration such as '10 steps', '1 epoch' or '30 s', not '1 epock'"},
       {"{every: 1 epoch}", "{every: often}",
-       "c.yaml:18:21: every must be a duration such as '10 steps', '1 epoch' or '30 s', not 'often'"},
+       "c.yaml:18:21: every must be a duration such as '10 steps', '1 epoch' or '30 s' or auto, not 'often'"},
       {"{every: 1 epoch}", "{every: 30 s}",
        "c.yaml:18:21: every must be auto or a number of steps or epochs, not '30 s'"},
       {"cluster: {ranks: 2}", "strategy: {bucket_size: big}",
