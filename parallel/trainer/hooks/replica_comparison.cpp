@@ -5,10 +5,12 @@
 #include <set>
 #include <utility>
 
+#include "core/base/clock.h"
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/base/json.h"
 #include "core/base/log.h"
+#include "core/base/table.h"
 #include "core/exec/engine.h"
 #include "core/exec/interfaces/metrics_sink.h"
 #include "parallel/comm/text.h"
@@ -73,7 +75,10 @@ int ReplicaComparison::good_replica(const ReplicaDifference& difference) const {
 // All ranks decide together, since the ranks of one position of the mesh may differ from each other while those of
 // another position do not.
 void ReplicaComparison::compare(const TrainingState& state) {
+  const double begin = seconds_now();
   const std::optional<ReplicaDifference> found = find();
+  if (parts_.sink != nullptr)
+    log::debug(format("the replicas were compared in {}", seconds_text(seconds_now() - begin)));
   Communicator& world = parts_.world;
   const bool alone = parts_.replicas.size() == world.size();  // all ranks have the same finding
   if (alone ? !found : !any_rank(found.has_value(), world, parts_.stream)) return;
