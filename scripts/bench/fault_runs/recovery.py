@@ -2,6 +2,7 @@
 import os
 import signal
 import statistics
+import sys
 import time
 
 from configs import CHECKPOINT_EVERY, CONFIG
@@ -50,7 +51,7 @@ def seconds_of_torchrun(python, folder):
     os.mkdir(folder)
     path = os.path.join(folder, "steps")
     peer = os.path.join(os.path.dirname(os.path.abspath(__file__)), "elastic_peer.py")
-    process = Process([python, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "--max-restarts", "3",
+    process = Process([python, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "--max-restarts", "10",
                        "--monitor-interval", "0.1", peer, folder, "100000", str(CHECKPOINT_EVERY)],
                       folder, os.path.join(folder, "log"))
 
@@ -73,9 +74,23 @@ def seconds_of_torchrun(python, folder):
         process.end()
 
 
+def measured(seconds_of, name, program, folder):
+    """The median of several measurements. A program that does not start again in time is named and left out."""
+    seconds = []
+    for i in range(REPETITIONS):
+        try:
+            seconds.append(seconds_of(program, os.path.join(folder, f"{name}-{i}")))
+        except RuntimeError as error:
+            print(error)
+    if not seconds:
+        sys.exit(f"{name} has never started again")
+    print(f"{name}: " + ", ".join(f"{value:.2f} s" for value in seconds))
+    return statistics.median(seconds)
+
+
 def compare(trainctl, python, folder):
     """Prints both times and their ratio."""
-    ours = statistics.median(seconds_of_trainctl(trainctl, os.path.join(folder, f"trainctl-{i}")) for i in range(REPETITIONS))
-    theirs = statistics.median(seconds_of_torchrun(python, os.path.join(folder, f"torchrun-{i}")) for i in range(REPETITIONS))
-    print(f"from the kill of one of 2 ranks to the first step after the restart (median of {REPETITIONS}): "
-          f"trainctl {ours:.2f} s, torchrun {theirs:.2f} s, ratio {theirs / ours:.1f}")
+    print("from the kill of one of 2 ranks to the first step after the restart:")
+    ours = measured(seconds_of_trainctl, "trainctl", trainctl, folder)
+    theirs = measured(seconds_of_torchrun, "torchrun", python, folder)
+    print(f"medians: trainctl {ours:.2f} s, torchrun {theirs:.2f} s, ratio {theirs / ours:.1f}")
