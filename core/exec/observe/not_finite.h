@@ -24,6 +24,10 @@ class NotFiniteSearch final : public OpObserver {
   double position() const { return position_; }
 
  private:
+  // The kind of the first op of a row group that computes a NaN or Inf, which may be in no tensor of the program; "" if
+  // there is none. The ops run again, one by one, on the group's inputs.
+  std::string kind_within(const Op& group, const PlacedProgram& program, int slot);
+
   Engine& engine_;
   int program_;
   MeshRank rank_;
