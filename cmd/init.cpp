@@ -114,12 +114,15 @@ std::vector<Draft> draft(const DraftRequest& request) {
     if (holds_table(request.path)) return draft_for_table(request);
     if (holds_arrays(request.path)) return draft_for_arrays(request);
     if (holds_images(request.path)) return draft_for_images(request);
+    if (holds_sounds(request.path)) return draft_for_sounds(request);
+    if (holds_volumes(request.path)) return draft_for_volumes(request);
     if (holds_text(request.path)) return draft_for_text(request);
   }
   throw Error(
       ErrorKind::data, request.path + ": init does not recognize this data",
-      "it recognizes a folder with a folder of images for each class (or train/ and validation/ with such "
-      "folders), a .csv file, an .npz file with x and y, a folder with x.npy and y.npy, MNIST's IDX files, and text: "
+      "it recognizes a folder with a folder of images, WAV files or NIfTI volumes for each class (or train/ and "
+      "validation/ with such folders), a .csv file, an .npz file with x and y, a folder with x.npy and y.npy, MNIST's "
+      "IDX files, and text: "
       "a file or folder of .txt, .md or .jsonl files, or a folder of .txt files for each class; "
       "`trainctl schema --markdown` lists all data sets");
 }

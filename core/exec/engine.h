@@ -32,6 +32,7 @@ class Engine final : public StepEngine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
+  Backend& backend() const { return backend_; }
   const MemoryPlan& memory() const { return plan_; }
   const PlacedProgram& program(int index) const { return programs_[static_cast<std::size_t>(index)]; }
 

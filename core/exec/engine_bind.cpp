@@ -108,7 +108,9 @@ void Engine::bind(int program) {
   };
   const ScheduleItem copies{placed.copies_segment, 0, 0};
   units_of(0, copies.segment);
-  if (bound->trains && !backend_.updates_copies()) add(copies);
+  const std::vector<ScheduleItem>& schedule = placed.program.schedule;
+  const bool prepares = !schedule.empty() && placed.segment(schedule.front().segment).phase == Phase::prepare;
+  if (bound->trains && !backend_.updates_copies() && !prepares) add(copies);
   // The kernels of optimizers may write the copies of what they update, but nothing writes those of teachers.
   const bool rewrites = !backend_.updates_copies() || !moved_parameters(placed).empty();
   bool updated = false;  // whether a player has changed parameters since the copies were written
@@ -119,6 +121,7 @@ void Engine::bind(int program) {
     updated = phase == Phase::update;
     bind_batch(program, item, *bound);
     add(item);
+    if (phase == Phase::prepare) add(copies);
   }
   for (const auto& buffers : step_buffers_) bound->results.push_back(results_of(program, *buffers));
   bound->work->complete([this, &results = bound->results](int buffer) {

@@ -50,6 +50,14 @@ struct GraphStatistic {
   float initial = 0;
 };
 
+// A kernel that each training step divides by its spectral norm before the first forward pass, if the kernel trains
+// (core/graph/ops/training/spectral_norm.h).
+struct GraphSpectralNorm {
+  TensorId kernel = no_tensor;
+  TensorId vector = no_tensor;  // u [1, columns], a parameter that does not train
+  int iterations = 1;
+};
+
 struct Graph {
   std::int64_t batch = 0;  // number of samples, which is dimension 0 of inputs and outputs
   bool training = false;
@@ -58,6 +66,7 @@ struct Graph {
   std::vector<Op> ops;  // forward, in execution order
   std::vector<GraphParameter> parameters;
   std::vector<GraphStatistic> statistics;
+  std::vector<GraphSpectralNorm> spectral_norms = {};
   // [batch, ...], role input; float32, int32, or uint8 if a Normalize op follows. An input or output that belongs to
   // another stage of a pipeline is no_tensor.
   std::vector<TensorId> inputs;

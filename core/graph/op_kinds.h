@@ -116,6 +116,7 @@
   X(norm_of_squares) \
   X(update_statistics) \
   X(moving_average) \
+  X(spectral_norm) \
   X(accumulate_statistics) \
   X(round_summands) \
   X(add_summands) \

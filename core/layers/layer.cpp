@@ -98,6 +98,25 @@ TensorId Layer::statistic(const std::string& name, std::int64_t channels, float 
   return id;
 }
 
+void Layer::normalize_kernel(const Feature& of, int iterations) {
+  Graph& graph = expansion_.graph;
+  for (const char* name : {"/kernel", "/embeddings"}) {
+    const auto kernel = expansion_.weights_.find(without_uses(of.layer) + name);
+    if (kernel == expansion_.weights_.end()) continue;
+    const std::int64_t columns = graph.tensor(kernel->second).type.shape.back();
+    const auto [id, is_first] = weights("vector_u", {1, columns}, Role::parameter);
+    if (!is_first) return;
+    line_.parameters = checked_add(line_.parameters, columns);
+    Initializer initializer;
+    initializer.name = "truncated_normal";
+    initializer.stddev = 0.02;
+    graph.parameters.push_back({id, std::move(initializer), false, false});
+    graph.spectral_norms.push_back({kernel->second, id, iterations});
+    return;
+  }
+  require(false, "a layer with spectral normalization has no kernel");
+}
+
 std::vector<TensorId> Layer::op(std::shared_ptr<const OpDef> def, std::vector<TensorId> inputs,
                                 std::vector<std::string> further) {
   Graph& graph = expansion_.graph;
@@ -168,8 +187,8 @@ Feature Layer::expand(const std::vector<Choice>& layers, const Feature& input, c
 }
 
 Feature Layer::expand_part(const std::string& kind, const LayerOptions& options, const std::string& name,
-                           const std::vector<Feature>& inputs) {
-  Layer part(expansion_, kind, path_ + "/" + name, location_, no_output);
+                           const std::vector<Feature>& inputs, int output_number) {
+  Layer part(expansion_, kind, path_ + "/" + name, location_, output_number);
   const Feature output = expansion_.expand_layer(options, part, inputs);
   if (output.known()) expansion_.finish(part, output);
   expansion_.features_[part.path()] = output;

@@ -135,6 +135,9 @@ class Layer {
   // updates it from its own `batch_value`.
   TensorId statistic(const std::string& name, std::int64_t channels, float momentum, float initial,
                      TensorId batch_value);
+  // Makes each training step divide the kernel, or the embeddings, of the layer that computes `of` by its spectral norm
+  // (GraphSpectralNorm), and adds the parameter `path/vector_u`.
+  void normalize_kernel(const Feature& of, int iterations);
   // Appends an op; `further` are the names of its outputs after the first. Returns all outputs.
   std::vector<TensorId> op(std::shared_ptr<const OpDef> def, std::vector<TensorId> inputs,
                            std::vector<std::string> further = {});
@@ -154,9 +157,10 @@ class Layer {
   // `taken`.
   Feature expand(const std::vector<Choice>& layers, const Feature& input, const std::string& path,
                  int output = no_output, const std::vector<std::string>& taken = {});
-  // Expands a layer that is a part of this one and is called `name`; returns its output.
+  // Expands a layer that is a part of this one and is called `name`; returns its output. `output` is the number of the
+  // model's output that the part produces.
   Feature expand_part(const std::string& kind, const LayerOptions& options, const std::string& name,
-                      const std::vector<Feature>& inputs);
+                      const std::vector<Feature>& inputs, int output = no_output);
   // Expands layers for `input` [N * steps, ...], which has the steps of all samples as samples.
   Feature expand_for_steps(const std::vector<Choice>& layers, const Feature& input, std::int64_t steps);
   // Makes the layers under `path` a block of the model (BuiltModel::blocks).

@@ -16,6 +16,7 @@
 #include "core/layers/images.h"
 #include "core/layers/initializers.h"
 #include "core/layers/layer.h"
+#include "core/layers/recurrent_states.h"
 #include "core/layers/regularizers.h"
 #include "core/layers/table.h"
 #include "core/spec/one_or_more.h"
@@ -63,8 +64,13 @@ struct RecurrentOptions : ChainedLayer {
   Feature expand(Layer& layer, const std::vector<Feature>& inputs, RecurrentCell cell, std::int64_t ones_begin = 0,
                  std::int64_t ones_end = 0) const {
     const Feature& input = inputs[0];
+    if (!is_supported(layer, input)) return {};
     std::vector<TensorId> begin;  // the states before the first step
-    if (!is_supported(layer, input) || !read_states(layer, inputs, cell, begin)) return {};
+    if (!initial_state.empty()) {
+      const auto given = initial_states(layer, inputs, cell == RecurrentCell::lstm ? 2 : 1, {units});
+      if (!given) return {};
+      begin = *given;
+    }
     const bool gru = cell == RecurrentCell::gru;
     const int gates = with_cell(cell, [](auto arithmetic) { return decltype(arithmetic)::gates; });
     const std::int64_t columns = checked_multiply(units, gates);
@@ -100,41 +106,6 @@ struct RecurrentOptions : ChainedLayer {
           "reverse_output like go_backwards",
           input);
       return false;
-    }
-    return true;
-  }
-
-  // Sets the states before the first step to those that initial_state names. Returns false after reporting an error.
-  bool read_states(Layer& layer, const std::vector<Feature>& inputs, RecurrentCell cell,
-                   std::vector<TensorId>& states) const {
-    if (initial_state.empty()) return true;
-    if (inputs.size() < 2) {
-      layer.error("initial_state is not supported in a layer that is a part of another one", inputs[0]);
-      return false;
-    }
-    std::vector<Feature> given(inputs.begin() + 1, inputs.end());
-    if (given.size() == 1) {
-      const Feature layer_output = given[0], hidden = layer.further_output(layer_output, hidden_state),
-                    cell_of_layer = layer.further_output(layer_output, cell_state);
-      if (hidden.known()) given = {hidden};
-      if (cell_of_layer.known()) given.push_back(cell_of_layer);
-    }
-    const std::size_t needed = cell == RecurrentCell::lstm ? 2 : 1;
-    if (given.size() != needed) {
-      layer.error(
-          format("it has {}, but initial_state gives {}: name a layer of the same kind with return_state: true, "
-                 "or the layers whose outputs are the states",
-                 needed == 2 ? "two states, hidden and cell" : "one state", given.size()),
-          given[0]);
-      return false;
-    }
-    for (const Feature& state : given) {
-      if (layer.shape(state) != Shape{units} || layer.type(state).shape[0] != layer.type(inputs[0]).shape[0]) {
-        layer.error(format("an initial state of {} does not fit {} units", to_string(layer.shape(state)), units),
-                    state);
-        return false;
-      }
-      states.push_back(state.tensor);
     }
     return true;
   }
@@ -186,8 +157,6 @@ struct RecurrentOptions : ChainedLayer {
     const TensorId taken = take_position(layer, y, reverse_output ? 0 : steps - 1);
     return layer.op(std::make_shared<Reshape>(layer.batch_of({units})), {taken})[0];
   }
-
-  static constexpr const char *hidden_state = "hidden_state", *cell_state = "cell_state";
 };
 
 struct LstmOptions final : RecurrentOptions {

@@ -69,6 +69,7 @@ const ChoiceTable& layer_choices() {
                                      rms_normalization(),
                                      group_normalization(),
                                      unit_normalization(),
+                                     spectral_normalization(),
                                      layer_scale(),
                                      normalization(),
                                      rescaling(),

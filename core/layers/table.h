@@ -67,6 +67,7 @@ Section separable_conv2d();
 Section simple_rnn();
 Section softmax();
 Section spatial_dropout();
+Section spectral_normalization();
 Section stft_spectrogram();
 Section subtract();
 Section take_position();

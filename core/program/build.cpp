@@ -193,11 +193,13 @@ Program program_of_players(const ProgramSpec& spec, std::int64_t samples, Reader
       if (!reader.ok()) return {};
       const int empty = samples == 0 && needs_equal_micro_batches(network.graph, parallelism) ? 1 : 0;
       ProgramBuilder builder(own, std::move(network), parallelism.rank);
-      PlayerPass& pass = passes.emplace_back(PlayerPass{&player, number, losses_of(player, whole.outputs), {}, {}, {}});
+      PlayerPass& pass =
+          passes.emplace_back(PlayerPass{&player, number, losses_of(player, whole.outputs), {}, {}, {}, {}});
       pass.program = builder.training(samples, 1, empty, true);
       require_gradients(pass, whole);
       pass.statistics = builder.statistics();
       pass.teachers = builder.teachers();
+      pass.spectral_norms = builder.spectral_norms();
       pass.program = distributed(std::move(pass.program), parallelism);
     }
   }
@@ -254,7 +256,8 @@ Program training_program(const ProgramSpec& spec, const MicroBatches& micro_batc
                           spec.clip_norm,
                           builder.statistics(),
                           builder.teachers(),
-                          spec.moving_average};
+                          spec.moving_average,
+                          builder.spectral_norms()};
   return placed(finish_training(std::move(program), update, parallelism.rank), parallelism);
 }
 

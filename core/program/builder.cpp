@@ -2,6 +2,7 @@
 #include "core/program/builder.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <utility>
@@ -219,11 +220,21 @@ std::vector<StatisticUpdate> ProgramBuilder::statistics() const {
 
 std::vector<TeacherParameter> ProgramBuilder::teachers() const {
   std::vector<TeacherParameter> followers;
-  for (const TeacherParameter& teacher : teachers_) {
-    const auto trains = [&](const GraphParameter& of) { return of.tensor == teacher.of && of.trainable; };
-    if (std::ranges::any_of(graph_.parameters, trains)) followers.push_back(teacher);
-  }
+  std::ranges::copy_if(teachers_, std::back_inserter(followers),
+                       [this](const TeacherParameter& teacher) { return trains(teacher.of); });
   return followers;
+}
+
+std::vector<GraphSpectralNorm> ProgramBuilder::spectral_norms() const {
+  std::vector<GraphSpectralNorm> norms;
+  std::ranges::copy_if(graph_.spectral_norms, std::back_inserter(norms),
+                       [this](const GraphSpectralNorm& norm) { return trains(norm.kernel); });
+  return norms;
+}
+
+bool ProgramBuilder::trains(TensorId parameter) const {
+  return std::ranges::any_of(graph_.parameters,
+                             [parameter](const GraphParameter& of) { return of.tensor == parameter && of.trainable; });
 }
 
 std::vector<Op> ProgramBuilder::predictions() const {

@@ -29,6 +29,8 @@ class ProgramBuilder {
   std::vector<StatisticUpdate> statistics() const;
   // The parameters of teachers that follow parameters of the program that train. Valid after training().
   std::vector<TeacherParameter> teachers() const;
+  // The spectral norms of kernels that train. Valid after training().
+  std::vector<GraphSpectralNorm> spectral_norms() const;
 
  private:
   void add_tensors();
@@ -51,6 +53,7 @@ class ProgramBuilder {
   std::vector<Op> zero_inputs() const;
   void leave_batch();
   void leave_unread_batch();
+  bool trains(TensorId parameter) const;
   Program take();
 
   TensorId add(std::string name, Shape shape, DType dtype, Role role) {

@@ -5,7 +5,10 @@
 #include <iterator>
 #include <set>
 
+#include "core/base/error.h"
+#include "core/base/format.h"
 #include "core/graph/ops/collectives.h"
+#include "core/graph/ops/training/spectral_norm.h"
 #include "core/graph/ops/training/update.h"
 #include "core/program/norm_ops.h"
 
@@ -160,6 +163,28 @@ void reduce_decisions(Program& program, const MeshRank& rank, TensorId squares, 
   }
 }
 
+// Adds the segment that divides kernels by their spectral norms, before all others.
+void prepare_kernels(Program& program, const std::vector<GraphSpectralNorm>& norms) {
+  if (norms.empty()) return;
+  Segment segment{Phase::prepare, {}, {}};
+  for (const GraphSpectralNorm& norm : norms) {
+    const Tensor& kernel = program.tensor(norm.kernel);
+    if (kernel.shard || program.flat.shares(Quantity::parameters)) {
+      throw Error(ErrorKind::config, kernel.location,
+                  format("spectral_normalization needs the whole kernel, but ranks hold shards of '{}'", kernel.name),
+                  "use no tensor parallelism and no `strategy.shard: parameters`");
+    }
+    segment.ops.push_back({std::make_shared<SpectralNorm>(norm.iterations),
+                           {norm.kernel, norm.vector},
+                           {norm.kernel, norm.vector},
+                           kernel.name,
+                           kernel.location});
+  }
+  if (program.streams > 1) program.schedule.front().waits = true;
+  program.schedule.insert(program.schedule.begin(), ScheduleItem{static_cast<int>(program.segments.size()), 0, 0});
+  program.segments.push_back(std::move(segment));
+}
+
 }  // namespace
 
 Program finish_training(Program program, const UpdateSpec& update, const MeshRank& rank) {
@@ -188,6 +213,7 @@ Program finish_training(Program program, const UpdateSpec& update, const MeshRan
   reduce_decisions(program, rank, squares, unreduced, reductions);
   size_buckets(program);
   segment.ops = update_ops(program, update, std::move(reductions), squares);
+  prepare_kernels(program, update.spectral_norms);
   return program;
 }
 

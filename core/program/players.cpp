@@ -277,7 +277,8 @@ Program join_passes(std::vector<PlayerPass> passes, const ProgramSpec& spec, con
                             spec.clip_norm,
                             pass.statistics,
                             pass.teachers,
-                            spec.moving_average};
+                            spec.moving_average,
+                            pass.spectral_norms};
     pass.program = finish_training(std::move(pass.program), update, rank);
     joiner.add(pass);
   }

@@ -22,6 +22,7 @@ struct PlayerPass {
   Program program;
   std::vector<StatisticUpdate> statistics;
   std::vector<TeacherParameter> teachers;
+  std::vector<GraphSpectralNorm> spectral_norms;
 };
 
 // The spec of an update: of its player alone, with random numbers that only update number `number` of a step draws.

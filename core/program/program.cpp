@@ -9,6 +9,8 @@ namespace trainctl {
 
 std::string_view name_of(Phase phase, Variant variant) {
   switch (phase) {
+    case Phase::prepare:
+      return "prepare";
     case Phase::count:
       return variant == Variant::first        ? "count"
              : variant == Variant::accumulate ? "count_accumulate"

@@ -17,10 +17,11 @@
 
 namespace trainctl {
 
-// The phase of a step that a segment belongs to. `count` counts the positions of outputs in all micro-batches before
-// the first forward pass. `exchange` moves tensors of a micro-batch between stages of the pipeline, or adds the values
-// of replicas and compute streams; `copies` makes compute copies of parameters.
-enum class Phase { count, forward, backward, exchange, update, copies };
+// The phase of a step that a segment belongs to. `prepare` changes parameters before the first forward pass. `count`
+// counts the positions of outputs in all micro-batches before the first forward pass. `exchange` moves tensors of a
+// micro-batch between stages of the pipeline, or adds the values of replicas and compute streams; `copies` makes
+// compute copies of parameters.
+enum class Phase { prepare, count, forward, backward, exchange, update, copies };
 
 // The micro-batches that a backward segment is for: `first` overwrites the gradients, and `accumulate` adds to them.
 // `last` replaces either variant at the last micro-batch if that micro-batch needs other ops (reducing each gradient as

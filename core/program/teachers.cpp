@@ -18,7 +18,8 @@ void follow_teachers(const ProgramSpec& spec, Network& network, Reader& reader) 
   Graph& graph = network.graph;
   std::map<std::string, const GraphParameter*> parameters;
   for (const GraphParameter& parameter : graph.parameters) parameters[graph.tensor(parameter.tensor).name] = &parameter;
-  std::set<TensorId> is_followed;
+  std::set<TensorId> is_followed, vectors;  // vectors: of spectral norms, which no teacher needs
+  for (const GraphSpectralNorm& norm : graph.spectral_norms) vectors.insert(norm.vector);
   for (const ProgramSpec::Teacher& teacher : spec.teachers) {
     const auto refuse = [&](const std::string& what) {
       reader.error(teacher.location, format("teacher '{}': {}", teacher.name, what));
@@ -33,7 +34,7 @@ void follow_teachers(const ProgramSpec& spec, Network& network, Reader& reader) 
     for (GraphParameter& parameter : graph.parameters) {
       const Tensor& tensor = graph.tensor(parameter.tensor);
       const std::string followed = followed_by(teacher, tensor.name);
-      if (followed.empty()) continue;
+      if (followed.empty() || vectors.contains(parameter.tensor)) continue;
       found = true;
       if (!parameter.trainable) {
         return refuse(format("'{}' is frozen or follows another layer already: name it once", tensor.name));

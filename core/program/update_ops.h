@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/graph/graph.h"
 #include "core/optim/optimizer.h"
 #include "core/program/program.h"
 
@@ -28,8 +29,9 @@ struct UpdateSpec {
   SourceLocation location;  // the line of the optimizer in the config
   double clip_norm = 0;     // largest norm of the gradient; 0: not clipped
   std::vector<StatisticUpdate> statistics;
-  std::vector<TeacherParameter> teachers;  // those that follow parameters that this update changes
-  std::optional<float> moving_average;     // momentum of the moving average of the parameters
+  std::vector<TeacherParameter> teachers;         // those that follow parameters that this update changes
+  std::optional<float> moving_average;            // momentum of the moving average of the parameters
+  std::vector<GraphSpectralNorm> spectral_norms;  // of the kernels that this update changes
 };
 
 // The ops of the update in the order in which they run: agreement, `reductions`, norm, optimizer, moving averages,

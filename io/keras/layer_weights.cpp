@@ -52,8 +52,8 @@ std::string owner_of(const std::string& tensor, const std::set<std::string>& blo
 
 // Refuses a layer that contains layers, if Keras has their weights in another order.
 void check_order(const std::string& path, std::span<const LayerLine> layers, const Tensor& tensor) {
-  static constexpr std::array kept{"bidirectional", "time_distributed", "multi_head_attention",
-                                   "group_query_attention"};
+  static constexpr std::array kept{"bidirectional", "time_distributed", "multi_head_attention", "group_query_attention",
+                                   "spectral_normalization"};
   const auto line = std::ranges::find(layers, path, &LayerLine::name);
   if (line == layers.end() || std::ranges::find(kept, line->kind) != kept.end()) return;
   throw Error(ErrorKind::config, tensor.location,

@@ -241,15 +241,17 @@ class Walk {
     LayerUse own{config_name(prefix, location, name, shared_layer(layer)), &layer, from};
     own.use_causal_mask = causal.contains(kind) && arguments.use_causal_mask.value_or(false);
     const Uses outputs{add(std::move(own))};
-    const bool recurrent = kind == "LSTM" || kind == "GRU" || kind == "SimpleRNN";
+    const bool recurrent = has_cell_state(kind) || kind == "GRU" || kind == "SimpleRNN";
     return recurrent && layer.at("config").value("return_state", false) ? with_states(outputs[0], kind) : outputs;
   }
+
+  static bool has_cell_state(const std::string& kind) { return kind == "LSTM" || kind.starts_with("ConvLSTM"); }
 
   // Adds the states that a recurrent layer returns; returns all its outputs.
   Uses with_states(std::size_t layer, const std::string& kind) {
     Uses outputs{layer};
     for (const char* state : {"hidden_state", "cell_state"}) {
-      if (kind != "LSTM" && outputs.size() == 2) break;
+      if (!has_cell_state(kind) && outputs.size() == 2) break;
       LayerUse use{network_.uses[layer].name, nullptr, {layer}};
       use.state = state;
       outputs.push_back(add(std::move(use)));

@@ -30,13 +30,17 @@ struct Draft {
 
 // Return configs for the data at the path, the recommended one first. They throw Error{data} if the data cannot be used
 // for training as it is.
-std::vector<Draft> draft_for_images(const DraftRequest& request);  // a folder of class folders, or of splits of them
-std::vector<Draft> draft_for_table(const DraftRequest& request);   // a .csv or .tsv file, or a folder with train.csv
-std::vector<Draft> draft_for_arrays(const DraftRequest& request);  // a folder of IDX or .npy files, or an .npz file
-std::vector<Draft> draft_for_text(const DraftRequest& request);    // a file or folder of text or lines of JSON
+std::vector<Draft> draft_for_images(const DraftRequest& request);   // a folder of class folders, or of splits of them
+std::vector<Draft> draft_for_sounds(const DraftRequest& request);   // the same for WAV files
+std::vector<Draft> draft_for_volumes(const DraftRequest& request);  // the same for NIfTI files
+std::vector<Draft> draft_for_table(const DraftRequest& request);    // a .csv or .tsv file, or a folder with train.csv
+std::vector<Draft> draft_for_arrays(const DraftRequest& request);   // a folder of IDX or .npy files, or an .npz file
+std::vector<Draft> draft_for_text(const DraftRequest& request);     // a file or folder of text or lines of JSON
 
 // Whether a folder holds the data that the functions above read.
 bool holds_images(const std::string& folder);
+bool holds_sounds(const std::string& folder);
+bool holds_volumes(const std::string& folder);
 bool holds_table(const std::string& folder);
 bool holds_arrays(const std::string& folder);
 bool holds_text(const std::string& folder);

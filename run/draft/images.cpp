@@ -1,8 +1,6 @@
 // Writes configs for folders of images: a recommended one, a small one and a large one.
 #include <algorithm>
-#include <cctype>
 #include <cstdint>
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +11,7 @@
 #include "core/base/table.h"
 #include "core/base/terminal_text.h"
 #include "io/datasets/images/image_files.h"
+#include "run/draft/class_splits.h"
 #include "run/draft/draft.h"
 
 namespace trainctl {
@@ -26,6 +25,8 @@ struct ImageLook {
 };
 
 constexpr std::size_t max_tried = 60;  // images that are decoded
+
+bool has_images(const std::string& folder) { return !list_images(folder).images.empty(); }
 
 // Up to max_tried images, evenly spread over the folder.
 std::vector<std::string> tried_images(const std::vector<std::string>& images) {
@@ -131,93 +132,6 @@ std::string section_of_model(const ImageModel& model, std::int64_t classes) {
       classes);
 }
 
-// The folders of the splits.
-struct ImageSplits {
-  std::string training, validation, test;  // the last two are "" if there are none
-};
-
-bool has_class_folders(const std::string& folder) {
-  if (!is_folder(folder)) return false;
-  const std::vector<FolderEntry> entries = list_folder(folder);
-  return std::any_of(entries.begin(), entries.end(), [&](const FolderEntry& entry) {
-    const std::string path = folder + "/" + entry.name;
-    return entry.name[0] != '.' && is_folder(path) && !list_images(path).images.empty();
-  });
-}
-
-enum class NamedSplit { none, training, validation, test };
-
-// The split that a folder's name indicates, in upper or lower case and possibly with other words around it: "Training",
-// "seg_train", "test_set".
-NamedSplit split_named(const std::string& name) {
-  static const std::map<std::string, NamedSplit> known{{"train", NamedSplit::training},
-                                                       {"training", NamedSplit::training},
-                                                       {"trainset", NamedSplit::training},
-                                                       {"trainingset", NamedSplit::training},
-                                                       {"traindata", NamedSplit::training},
-                                                       {"validation", NamedSplit::validation},
-                                                       {"val", NamedSplit::validation},
-                                                       {"valid", NamedSplit::validation},
-                                                       {"dev", NamedSplit::validation},
-                                                       {"valset", NamedSplit::validation},
-                                                       {"test", NamedSplit::test},
-                                                       {"testing", NamedSplit::test},
-                                                       {"testset", NamedSplit::test},
-                                                       {"testdata", NamedSplit::test},
-                                                       {"validationset", NamedSplit::validation}};
-  NamedSplit found = NamedSplit::none;
-  std::string word;
-  for (const char c : name + " ") {
-    if (std::isalpha(static_cast<unsigned char>(c)) != 0) {
-      word += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-      continue;
-    }
-    const auto split = known.find(std::exchange(word, ""));
-    if (split == known.end()) continue;
-    if (found != NamedSplit::none && found != split->second) return NamedSplit::none;
-    found = split->second;
-  }
-  return found;
-}
-
-// The folders in a folder that hold images.
-std::vector<std::string> folders_with_images(const std::string& folder) {
-  std::vector<std::string> found;
-  for (const FolderEntry& entry : list_folder(folder)) {
-    const std::string path = folder + "/" + entry.name;
-    if (!is_system_name(entry.name) && is_folder(path) && !list_images(path).images.empty()) found.push_back(path);
-  }
-  return found;
-}
-
-// Returns the folder, or the inner one that has its class folders: archives often unpack as seg_train/seg_train/CLASS.
-std::string unwrapped(std::string folder) {
-  for (std::vector<std::string> inner = folders_with_images(folder); inner.size() == 1 && has_class_folders(inner[0]);
-       inner = folders_with_images(folder)) {
-    folder = inner[0];
-  }
-  return folder;
-}
-
-ImageSplits splits_of(const std::string& folder) {
-  const std::string root = unwrapped(folder);
-  std::map<NamedSplit, std::string> splits;
-  for (const std::string& path : folders_with_images(root)) {
-    // A folder of images without classes is not a split.
-    if (has_class_folders(path)) splits.emplace(split_named(path.substr(path.rfind('/') + 1)), unwrapped(path));
-  }
-  if (!splits.contains(NamedSplit::training)) return {root, "", ""};
-  return {splits[NamedSplit::training], splits[NamedSplit::validation], splits[NamedSplit::test]};
-}
-
-std::string location_text(const DraftRequest& request, const ImageSplits& splits) {
-  std::string text = format("  path: {}            # one folder for each class\n", path_text(request, splits.training));
-  text += splits.validation.empty() ? "  validation: {split: 0.2, stratify: true}   # a fifth of every class\n"
-                                    : format("  validation: {{path: {}}}\n", path_text(request, splits.validation));
-  if (!splits.test.empty()) text += format("  test: {{path: {}}}\n", path_text(request, splits.test));
-  return text;
-}
-
 std::string steps_text(const ImageModel& model, const ImageLook& look) {
   const bool as_they_are = look.alike && look.side == model.side;
   std::string text =
@@ -235,17 +149,17 @@ std::string steps_text(const ImageModel& model, const ImageLook& look) {
 
 }  // namespace
 
-bool holds_images(const std::string& folder) { return has_class_folders(splits_of(folder).training); }
+bool holds_images(const std::string& folder) { return has_class_splits(folder, has_images); }
 
 std::vector<Draft> draft_for_images(const DraftRequest& request) {
   if (request.targets != TargetsAre::found_out) {
     throw Error(ErrorKind::config, "--targets is for arrays and tables: the classes of images are their folders");
   }
-  const ImageSplits splits = splits_of(request.path);
+  const ClassSplits splits = class_splits(request.path, has_images);
   const ImageLook look = look_at_images(splits.training);
   const std::string unreadable = unreadable_images({splits.training, splits.validation, splits.test});
   const std::string data =
-      "data:\n  dataset: image_folder\n" + location_text(request, splits) +
+      "data:\n  dataset: image_folder\n" + splits_text(request, splits) +
       (unreadable.empty() ? "" : "  on_error: skip                  # " + in_comment(unreadable) + "\n");
   const DataInfo info = info_of(request, data + "  transform: [{resize: [8, 8]}]\n", false);
   const std::int64_t classes = info.targets[0].classes;

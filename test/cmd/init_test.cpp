@@ -1,6 +1,8 @@
 // Tests init: what it finds at a path, and that its configs train without changes.
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <random>
 
 #include "core/base/format.h"
@@ -8,6 +10,7 @@
 #include "test/support/command.h"
 #include "test/support/files.h"
 #include "test/support/images.h"
+#include "test/support/wav.h"
 
 namespace trainctl::test::init_test {
 namespace {
@@ -331,6 +334,89 @@ TEST_CASE("every config that init writes for arrays passes check and trains, wha
     const Finished run = trainctl(folder, {"run", config, "--ranks", "1", "--quiet", "--set", "train.epochs=1"});
     INFO(tail(run.errors));
     CHECK(run.code == 0);
+  }
+}
+
+TEST_CASE("the config that init writes for class folders of sounds or volumes passes check and trains") {
+  std::mt19937 random(31);
+  const auto nifti = [&](int depth, int height, int width, double shift) {
+    std::string bytes(352, '\0');
+    const auto put = [&](std::size_t at, std::uint64_t value, int count) {
+      bytes.replace(at, static_cast<std::size_t>(count), little_endian(value, count));
+    };
+    put(0, 348, 4);
+    for (const auto& [at, size] : {std::pair<std::size_t, int>{40, 3}, {42, width}, {44, height}, {46, depth}}) {
+      put(at, static_cast<std::uint64_t>(size), 2);
+    }
+    put(70, 16, 2);  // float32
+    put(72, 32, 2);
+    put(108, 0x43B00000, 4);  // 352.0, where the values begin
+    bytes.replace(344, 4, std::string("n+1\0", 4));
+    std::vector<float> values(static_cast<std::size_t>(depth * height * width));
+    for (float& value : values) value = std::normal_distribution<float>(static_cast<float>(shift))(random);
+    return bytes + raw(values);
+  };
+  const auto sound = [&](double tone, int rate, int length) {
+    std::vector<int> values(static_cast<std::size_t>(length));
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      values[i] =
+          static_cast<int>(9000 * std::sin(tone * static_cast<double>(i) / rate)) + static_cast<int>(random() % 200);
+    }
+    return wav16(values, 1, rate);
+  };
+  struct Case {
+    std::string name;
+    std::function<std::string(int kind, int number)> file;
+    std::string ending;
+    std::vector<std::string> lines;  // that the config must contain
+  };
+  const std::vector<Case> cases{
+      {"words",
+       [&](int kind, int i) { return sound(kind == 0 ? 3000 : 9000, 8000, 4000 + 100 * i); },
+       "wav",
+       {"audio_classification", "mel_spectrogram", "units: 2", "stratify: true"}},
+      {"rates",
+       [&](int kind, int i) { return sound(kind == 0 ? 3000 : 9000, i % 3 == 0 ? 4000 : 8000, 900); },
+       "wav",
+       {"sampling_rate: 8000", "num_mel_bins: "}},
+      {"long",
+       [&](int kind, int) { return sound(kind == 0 ? 30 : 90, 100, 1500); },
+       "WAV",
+       {"output_sequence_length: 1000"}},
+      {"scans",
+       [&](int kind, int) { return nifti(9, 8, 10, kind); },
+       "nii",
+       {"dataset: nifti", "shape: [9, 8, 10, 1]", "max_pooling3d", "units: 2"}},
+      {"slices", [&](int kind, int) { return nifti(2, 6, 5, kind); }, "nii", {"shape: [2, 6, 5, 1]", "conv3d"}},
+  };
+  for (const bool splits : {false, true}) {
+    const Folder folder;
+    for (const Case& one : cases) {
+      CAPTURE(one.name, splits);
+      for (const std::string split :
+           splits ? std::vector<std::string>{"train/", "test/", "val/"} : std::vector<std::string>{""}) {
+        for (int i = 0; i < 20; ++i) {
+          folder.write(format("{}/{}{}/{}.{}", one.name, split, i % 2 == 0 ? "low" : "high", i, one.ending),
+                       one.file(i % 2, i));
+        }
+      }
+      const Finished made = trainctl(folder, {"init", one.name});
+      INFO(tail(made.errors));
+      REQUIRE(made.code == 0);
+      const std::string config = one.name + ".yaml", text = read_file(folder / config);
+      CAPTURE(text);
+      for (const std::string& line : one.lines) {
+        if (!splits || line != "stratify: true") CHECK(contains(text, line));
+      }
+      if (splits) CHECK(contains(text, "validation: {path: " + one.name + "/val}"));
+      const Finished checked = trainctl(folder, {"check", config, "--ranks", "1", "--quiet"});
+      INFO(tail(checked.errors));
+      CHECK(checked.code == 0);
+      const Finished run = trainctl(folder, {"run", config, "--ranks", "1", "--quiet", "--set", "train.epochs=1"});
+      INFO(tail(run.errors));
+      CHECK(run.code == 0);
+    }
+    CHECK(trainctl(folder, {"init", "scans", "--targets", "values", "--force"}).code == 2);
   }
 }
 

@@ -32,5 +32,11 @@ if __name__ == "__main__":
             L.ConvLSTM2D(2, 2, strides=2, use_bias=False, activation="gelu", recurrent_activation="hard_sigmoid", name="b"),
             L.GlobalAveragePooling2D())
     network("volumes", (3, 3, 4, 3, 2), L.ConvLSTM3D(2, 2, name="a"), L.GlobalAveragePooling3D())
+    x = keras.Input((3, 4, 5, 2))
+    y, h, c = L.ConvLSTM2D(2, 2, padding="same", return_sequences=True, return_state=True, name="a")(x)
+    y = L.ConvLSTM2D(2, (2, 3), padding="same", go_backwards=True, name="b")(y, initial_state=[h, c])
+    y = L.Concatenate()([L.GlobalAveragePooling2D()(y), L.GlobalMaxPooling2D()(c)])
+    record("states", x, L.Dense(3, name="d")(y), keras_masks.rng.standard_normal((4, 3, 4, 5, 2)).astype(np.float32),
+           positions=False)
     save_file(keras_masks.values, pathlib.Path(__file__).parent / "keras_conv_lstm.safetensors")
     print(len(keras_masks.values), "values")

@@ -4,8 +4,11 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/backend/choices.h"
+#include "core/backend/single_op.h"
 #include "core/base/format.h"
 #include "core/exec/observe/position_in_step.h"
+#include "core/graph/ops/row_group.h"
 
 namespace trainctl {
 namespace {
@@ -40,7 +43,8 @@ std::uint32_t largest_magnitude(const std::byte* bytes, std::size_t count, DType
 
 std::string to_text(const NotFiniteTensor& tensor) {
   if (tensor.name.empty()) return "";
-  std::string text = format("'{}', written by {} in {}", tensor.name, tensor.op, tensor.phase);
+  std::string text = format("{}'{}', {} by {} in {}", tensor.is_within ? "a value inside of " : "", tensor.name,
+                            tensor.is_within ? "computed" : "written", tensor.op, tensor.phase);
   if (tensor.sample) {
     text +=
         format("{} {} of the data",
@@ -50,12 +54,59 @@ std::string to_text(const NotFiniteTensor& tensor) {
   return text;
 }
 
+std::string NotFiniteSearch::kind_within(const Op& group, const PlacedProgram& program, int slot) {
+  const auto& def = group.as<RowGroup>();
+  std::vector<TensorType> inputs;
+  std::vector<std::vector<std::byte>> values;  // of all tensors of the ops; groups run in the host's memory
+  for (const TensorId id : group.inputs) {
+    inputs.push_back(program.program.tensor(id).type);
+    engine_.read_tensor(program_, id, values.emplace_back(), slot);
+  }
+  const std::vector<TensorType> types = def.types(inputs);
+  values.resize(types.size());
+  const auto stream = engine_.backend().compute_stream();
+  KernelChoices choices;
+  for (const SubOp& sub : def.ops) {
+    std::vector<TensorType> read;
+    Binding binding;
+    for (const int i : sub.inputs) {
+      read.push_back(types[static_cast<std::size_t>(i)]);
+      binding.inputs.push_back({values[static_cast<std::size_t>(i)].data()});
+    }
+    for (const int i : sub.outputs) {
+      std::vector<std::byte>& written = values[static_cast<std::size_t>(i)];
+      written.resize(static_cast<std::size_t>(types[static_cast<std::size_t>(i)].bytes()));
+      binding.outputs.push_back({written.data()});
+    }
+    const SingleOp single(sub.def, read, group.name, group.location);
+    const Lowering lowering = engine_.backend().lower(single.op, single.program, single.present, choices);
+    std::vector<std::byte> workspace(static_cast<std::size_t>(lowering.workspace_bytes));
+    binding.workspace = {workspace.data()};
+    lowering.bind(binding)->run(*stream, {});
+    stream->synchronize();
+    for (const int i : sub.outputs) {
+      const auto number = static_cast<std::size_t>(i);
+      if (first_not_finite(values[number].data(), values[number].size(), types[number].dtype) >= 0) {
+        return std::string(sub.def->kind());
+      }
+    }
+  }
+  return "";
+}
+
 void NotFiniteSearch::ran(const PlacedProgram& program, int segment, int op, int slot, double, double) {
   if (segment == program.copies_segment) return;
   follower_.follow(program.program, segment, op, slot);
   const Phase phase = program.segment(segment).phase;
   if (!found_.name.empty() || phase == Phase::exchange) return;
   const Op& done = program.op(segment, op).op;
+  if (done.get_if<RowGroup>() != nullptr) {
+    const std::string kind = kind_within(done, program, slot);
+    if (!kind.empty()) {
+      found_ = {.name = done.name, .op = kind, .is_within = true};
+      return note_place(program, segment, op);
+    }
+  }
   for (TensorId output : done.outputs) {
     const Tensor& tensor = program.program.tensor(output);
     if (output == program.program.step.gradients || output == program.program.step.agree) continue;
@@ -64,17 +115,21 @@ void NotFiniteSearch::ran(const PlacedProgram& program, int segment, int op, int
     if (first_not_finite(bytes_.data(), bytes_.size(), dtype) < 0) continue;
     found_.name = tensor.name;
     found_.op = done.def->kind();
-    found_.phase = name_of(phase, program.segment(segment).variant);
     found_.sample = sample_of(program.program, tensor, dtype);
     if (!found_.sample && !samples_.empty()) {
       found_.sample = largest_sample_read(program, done, slot);
       found_.sample_was_read = found_.sample.has_value();
     }
-    // Ranks with other micro-batches may number their segments differently: the phase comes first.
-    constexpr double max_segments = 1e6;
-    position_ = max_segments * static_cast<double>(phase) + position_in_step(program, segment, op, rank_);
-    return;
+    return note_place(program, segment, op);
   }
+}
+
+void NotFiniteSearch::note_place(const PlacedProgram& program, int segment, int op) {
+  const PlacedSegment& of = program.segment(segment);
+  found_.phase = name_of(of.phase, of.variant);
+  // Ranks with other micro-batches may number their segments differently: the phase comes first.
+  constexpr double max_segments = 1e6;
+  position_ = max_segments * static_cast<double>(of.phase) + position_in_step(program, segment, op, rank_);
 }
 
 // Where bytes_ hold the values of each sample of the micro-batch, one after the other, as activations and inputs do in

@@ -20,7 +20,9 @@ struct NotFiniteTensor {
   // single samples (a loss, say), of the sample with the largest value that the op has read.
   std::optional<std::int64_t> sample = {};
   bool sample_was_read = false;  // the latter
-  int rank = -1;                 // the rank that found it; -1: a single rank
+  // Whether the value is no tensor of the program, but lies between the ops of the row group of this name.
+  bool is_within = false;
+  int rank = -1;  // the rank that found it; -1: a single rank
 };
 
 // Returns a text such as "'conv1/output', written by conv2d in forward, for sample 131 of the data (rank 1)"; "" if all
@@ -42,6 +44,12 @@ class NotFiniteSearch final : public OpObserver {
   double position() const { return position_; }
 
  private:
+  // The kind of the first op of a row group that computes a NaN or Inf, which may be in no tensor of the program; "" if
+  // there is none. The ops run again, one by one, on the group's inputs.
+  std::string kind_within(const Op& group, const PlacedProgram& program, int slot);
+  // Notes phase and position of an op that has written a value that is not finite.
+  void note_place(const PlacedProgram& program, int segment, int op);
+
   struct Rows {
     const std::int64_t* samples = nullptr;
     std::size_t count = 0;  // number of samples

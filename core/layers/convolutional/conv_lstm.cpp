@@ -4,15 +4,19 @@
 #include <functional>
 
 #include "core/base/format.h"
+#include "core/base/random.h"
+#include "core/graph/ops/elementwise/dropout.h"
 #include "core/graph/ops/images/convolution.h"
 #include "core/graph/ops/images/padding.h"
 #include "core/graph/ops/reshaping/shaping.h"
 #include "core/layers/activations.h"
 #include "core/layers/expression/layer_expression.h"
 #include "core/layers/initializers.h"
+#include "core/layers/recurrent_states.h"
 #include "core/layers/regularizers.h"
 #include "core/layers/table.h"
 #include "core/layers/window.h"
+#include "core/spec/one_or_more.h"
 
 namespace trainctl {
 namespace {
@@ -66,7 +70,19 @@ struct ConvLstmOptions final : ChainedLayer {
   bool unit_forget_bias = true;
   RegularizerChoice kernel_regularizer, recurrent_regularizer, bias_regularizer;
   bool return_sequences = false;
+  bool return_state = false;
+  OneOrMore<Reference> initial_state;
+  double dropout = 0;
+  double recurrent_dropout = 0;
   bool go_backwards = false;
+
+  bool numbers_samples() const override { return dropout != 0 || recurrent_dropout != 0; }
+  std::vector<Reference> references() const override {
+    if (initial_state.empty()) return ChainedLayer::references();
+    std::vector<Reference> all = initial_state.items;
+    all.insert(all.begin(), from);
+    return all;
+  }
 
   Feature expand(Layer& layer, const std::vector<Feature>& inputs) const override {
     const Feature& input = inputs[0];
@@ -79,9 +95,10 @@ struct ConvLstmOptions final : ChainedLayer {
     typename ConvWindow::Sizes sizes = ConvWindow().size;
     std::copy_n(x.sizes().begin() + 2, axes, sizes.end() - axes);
     if (const auto wrong = resolve_padding(window, padding, sizes, "kernel")) return layer.error(*wrong, input);
-    const TensorId images = reshaped(layer, input.tensor, whole(checked_multiply(x[0], x[1]), sizes, x.back()));
+    const TensorId steps = in_steps(layer, input.tensor);
+    const TensorId images = reshaped(layer, steps, whole(checked_multiply(x[0], x[1]), sizes, x.back()));
     const TensorId y = layer.op(std::make_shared<Conv<window_axes>>(window, 1), operands(layer, images, x.back()))[0];
-    return layer.output(outputs(layer, y, x[0], x[1]));
+    return outputs(layer, y, x[1], inputs);
   }
 
   static Keys<ConvLstmOptions> keys(const char* kind, const char* meaning) {
@@ -104,6 +121,20 @@ struct ConvLstmOptions final : ChainedLayer {
         .key("recurrent_regularizer", &O::recurrent_regularizer, "A penalty on the recurrent kernel.")
         .key("bias_regularizer", &O::bias_regularizer, "A penalty on the bias.")
         .key("return_sequences", &O::return_sequences, "Whether the output has all steps instead of only the last one.")
+        .key("return_state", &O::return_state,
+             "Whether the states after the last step are further outputs of the layer, which other layers name: "
+             "LAYER/hidden_state and LAYER/cell_state.")
+        .key("initial_state", &O::initial_state,
+             "The states before the first step: a layer of the same kind with return_state, or the two layers whose "
+             "outputs are the hidden and the cell state. Absent: 0.")
+        .key("dropout", &O::dropout,
+             "Share of the values of a step's input that become 0 in training, the same ones in all steps of a sample "
+             "and for all gates. Keras draws other ones for each gate.",
+             from_zero_to_below(1))
+        .key("recurrent_dropout", &O::recurrent_dropout,
+             "Share of the values of the hidden state that become 0 in training in the convolution with the recurrent "
+             "kernel, the same ones in all steps of a sample and for all gates. Keras draws other ones for each gate.",
+             from_zero_to_below(1))
         .key("go_backwards", &O::go_backwards,
              "Whether steps are processed from the last to the first; an output of all steps has them in that order.");
   }
@@ -131,8 +162,8 @@ struct ConvLstmOptions final : ChainedLayer {
                   input);
       return false;
     }
-    if (x[0] < 2) {
-      layer.error("the input has one step: the layer needs at least two", input);
+    if (x[0] < 2 && initial_state.empty()) {
+      layer.error("the input has one step: the layer needs at least two, or an initial_state", input);
       return false;
     }
     for (const ActivationChoice* chosen : {&activation, &recurrent_activation}) {
@@ -155,6 +186,22 @@ struct ConvLstmOptions final : ChainedLayer {
     return layer.parameter(name, shape, make_initializer(initializer, shape), true, penalty_of(regularizer));
   }
 
+  // The input; in training with the same values of all steps of a sample dropped.
+  TensorId in_steps(Layer& layer, TensorId x) const {
+    if (!layer.training() || dropout == 0) return x;
+    const Shape whole = layer.type(layer.output(x)).shape;
+    const Shape steps{whole[0], whole[1], whole.without_front().without_front().count()};
+    return reshaped(layer, dropped(layer, reshaped(layer, x, steps), dropout, "", DropoutUnit::channel), whole);
+  }
+
+  static TensorId dropped(Layer& layer, TensorId x, double rate, const std::string& purpose, DropoutUnit unit) {
+    std::vector<TensorId> operands = layer.dropout_inputs();
+    operands.insert(operands.begin(), x);
+    return layer.op(
+        std::make_shared<Dropout>(static_cast<float>(rate), layer.seed(), name_hash(layer.path() + purpose), unit),
+        operands)[0];
+  }
+
   // The images, the kernel and the bias.
   std::vector<TensorId> operands(Layer& layer, TensorId images, std::int64_t channels) const {
     std::vector<TensorId> ids{images, parameter(layer, "kernel", channels, kernel_initializer, kernel_regularizer)};
@@ -166,9 +213,10 @@ struct ConvLstmOptions final : ChainedLayer {
     return ids;
   }
 
-  // The output of the layer for y [N * T, P..., 4 filters], the convolved inputs of all steps.
-  TensorId outputs(Layer& layer, TensorId y, std::int64_t samples, std::int64_t count) const {
+  // The output of the layer for y [N * T, P..., 4 filters], the convolved inputs of all `count` steps.
+  Feature outputs(Layer& layer, TensorId y, std::int64_t count, const std::vector<Feature>& inputs) const {
     const Shape of_steps = layer.type(layer.output(y)).shape;
+    const std::int64_t samples = of_steps[0] / count;
     const Shape of_step = of_steps.without_front().with_front(samples);
     typename ConvWindow::Sizes sizes{};
     std::copy_n(of_steps.sizes().begin() + 1, window_axes, sizes.begin());
@@ -181,21 +229,42 @@ struct ConvLstmOptions final : ChainedLayer {
     std::vector<TensorId> steps;
     take_steps(layer, reshaped(layer, y, {samples, count, of_step.without_front().count()}), steps);
     if (go_backwards) std::reverse(steps.begin(), steps.end());
+    // The shape of a sample without the height of a row.
+    const Shape positions(std::vector<std::int64_t>(of_step.sizes().end() - axes - 1, of_step.sizes().end() - 1));
+    const Shape output = joined(positions, filters);
     TensorId h = no_tensor, c = no_tensor;
+    if (!initial_state.empty()) {
+      const auto given = initial_states(layer, inputs, 2, output);
+      if (!given) return {};
+      const Shape state = of_step.with_back(filters);
+      h = reshaped(layer, (*given)[0], state);
+      c = reshaped(layer, (*given)[1], state);
+    }
     std::vector<TensorId> all;
     for (const TensorId step : steps) {
       TensorId z = reshaped(layer, step, of_step);
-      if (h != no_tensor) z = value_of(layer, "x + r", {{"x", z}, {"r", layer.op(recurrent, {h, kernel})[0]}});
+      if (h != no_tensor) z = value_of(layer, "x + r", {{"x", z}, {"r", from_state(layer, h, kernel, recurrent)}});
       next_states(layer, z, h, c);
       all.push_back(h);
     }
-    // The shape of a sample without the height of a row.
-    const Shape state(std::vector<std::int64_t>(of_step.sizes().end() - axes - 1, of_step.sizes().end() - 1));
-    const Shape output = joined(state, filters);
-    if (!return_sequences) return reshaped(layer, h, output.with_front(samples));
+    const TensorId last = reshaped(layer, h, output.with_front(samples));
+    if (return_state) {
+      layer.add_output(hidden_state, last);
+      layer.add_output(cell_state, reshaped(layer, c, output.with_front(samples)));
+    }
+    if (!return_sequences) return layer.output(last);
     for (TensorId& state_of_step : all) state_of_step = reshaped(layer, state_of_step, {samples, output.count()});
-    return reshaped(layer, layer.op(std::make_shared<Concatenate>(), all)[0],
-                    output.with_front(count).with_front(samples));
+    return layer.output(reshaped(layer, layer.op(std::make_shared<Concatenate>(), all)[0],
+                                 output.with_front(count).with_front(samples)));
+  }
+
+  // The convolution of the hidden state with the recurrent kernel; in training with the same values of the states of
+  // all steps dropped.
+  TensorId from_state(Layer& layer, TensorId h, TensorId kernel, const std::shared_ptr<const OpDef>& recurrent) const {
+    if (layer.training() && recurrent_dropout != 0) {
+      h = dropped(layer, h, recurrent_dropout, "/recurrent_dropout", DropoutUnit::element);
+    }
+    return layer.op(recurrent, {h, kernel})[0];
   }
 
   static Shape joined(const Shape& positions, std::int64_t channels) {

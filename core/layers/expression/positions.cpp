@@ -70,7 +70,15 @@ ExpressionOperand rows_at(const FunctionCall& call, const FunctionCall::AxisOf& 
   for (std::int64_t d = 1; d < of.x.rank(); ++d) rest += static_cast<char>('B' + d);
   ExpressionOperand equation{.kind = ExpressionOperand::Kind::text, .column = call.column};
   equation.text = format("{0}A,A{1}->{0}{1}", letters, rest);
-  return call.evaluate("einsum(equation, i, x)", {{"equation", equation}, {"i", one_hot}, {"x", of.x}});
+  const ExpressionOperand found =
+      call.evaluate("einsum(equation, i, x)", {{"equation", equation}, {"i", one_hot}, {"x", of.x}});
+  // A number that is no row gives NaN, as the op Embedding does: here, the root of -1.
+  std::string position = "...";
+  for (std::int64_t d = 1; d < of.x.rank(); ++d) position += ", None";
+  return call.evaluate("y + sqrt(where((i > -1) & (i < n), 0, -1))[" + position + "]",
+                       {{"y", found},
+                        {"i", call.builder.exact(indices)},
+                        {"n", call.builder.number(static_cast<double>(of.x.shape[0]), call.column)}});
 }
 
 // The position of the extreme of x along an axis; the first one, if there are several. NaN counts as an extreme, as in

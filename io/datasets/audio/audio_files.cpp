@@ -26,13 +26,17 @@ bool is_other_sound(const std::string& ending) {
 
 }  // namespace
 
+bool is_wav_name(const std::string& name) {
+  const std::string ending = lower_ending(name);
+  return ending == ".wav" || ending == ".wave";
+}
+
 FileListing list_sounds(const std::string& folder) {
   FileListing listing;
   std::int64_t others = 0;
   listing.files = files_below(folder, [&others](const std::string& name) {
-    const std::string ending = lower_ending(name);
-    if (is_other_sound(ending)) ++others;
-    return ending == ".wav" || ending == ".wave";
+    if (is_other_sound(lower_ending(name))) ++others;
+    return is_wav_name(name);
   });
   if (others > 0) {
     listing.left_out =

@@ -41,10 +41,20 @@ struct CsvOptions final : DatasetOptions, CsvFormat {
     return csv_group(paths, *this, named).inputs;
   }
   void check_input_names(const std::vector<std::string>& names, Reader& reader) const override {
-    if (inputs && inputs->named()) check_names(*inputs, names, "input", Coverage::all, reader);
+    if (!inputs || !inputs->named()) return;
+    if (names.front().empty()) {
+      reader.error(inputs->entries.front().location, "the model has one input: use `columns` instead of `inputs`");
+    } else {
+      check_names(*inputs, names, "input", Coverage::all, reader);
+    }
   }
   void check_output_names(const std::vector<std::string>& names, Reader& reader) const override {
-    if (targets && targets->named()) check_names(*targets, names, "output", Coverage::some, reader);
+    if (!targets || !targets->named()) return;
+    if (names.front().empty()) {
+      reader.error(targets->entries.front().location, "the model has one output: use `target` instead of `targets`");
+    } else {
+      check_names(*targets, names, "output", Coverage::some, reader);
+    }
   }
 };
 

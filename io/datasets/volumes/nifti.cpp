@@ -125,6 +125,8 @@ void NiftiVolume::read(float* to) const {
   }
 }
 
+bool is_nifti_name(const std::string& name) { return name.ends_with(".nii") || name.ends_with(".nii.gz"); }
+
 NiftiVolume read_nifti(const std::string& path) {
   NiftiVolume volume;
   volume.stored.path = path;

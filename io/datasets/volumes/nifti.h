@@ -21,6 +21,9 @@ struct NiftiVolume {
   void read(float* to) const;
 };
 
+// Whether a file's name is that of a NIfTI file.
+bool is_nifti_name(const std::string& name);
+
 // Throws Error{data} with the file and what is wrong: another format, a type of values that is not supported, sizes
 // that do not agree with the size of the file, or a damaged compressed stream.
 NiftiVolume read_nifti(const std::string& path);

@@ -21,8 +21,7 @@ struct VolumeColumns {
 
 FileListing list_volumes(const std::string& folder) {
   FileListing listing;
-  listing.files =
-      files_below(folder, [](const std::string& name) { return name.ends_with(".nii") || name.ends_with(".nii.gz"); });
+  listing.files = files_below(folder, is_nifti_name);
   if (listing.files.empty()) {
     data_error(folder, "has no .nii and no .nii.gz files", "remove the folder, or put volumes into it");
   }

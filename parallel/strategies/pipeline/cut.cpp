@@ -134,6 +134,11 @@ class StageCut {
       graph_.outputs[i] = no_tensor;
       if (!graph_.masks.empty()) graph_.masks[i] = no_tensor;
     }
+    std::erase_if(graph_.spectral_norms, [&](const GraphSpectralNorm& norm) { return !held.contains(norm.kernel); });
+    for (const GraphSpectralNorm& norm : graph_.spectral_norms) {
+      held.insert(norm.vector);
+      readers_[index(norm.vector)] = readers_[index(norm.kernel)];
+    }
     std::erase_if(graph_.parameters, [&](const GraphParameter& parameter) { return !held.contains(parameter.tensor); });
     for (GraphParameter& parameter : graph_.parameters) {
       const std::set<int>& stages = readers_[index(parameter.tensor)];

@@ -201,6 +201,9 @@ Graph SplitGraph::finish() {
     if (batch != no_tensor) statistic.batch_value = present(batch);
     to_.statistics.push_back(statistic);
   }
+  for (const GraphSpectralNorm& norm : from_.spectral_norms) {
+    to_.spectral_norms.push_back({present(norm.kernel), present(norm.vector), norm.iterations});
+  }
   return std::move(to_);
 }
 

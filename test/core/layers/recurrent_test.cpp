@@ -1,6 +1,8 @@
 // Tests lstm, gru and simple_rnn: shapes, parameters, initial values and errors.
 #include <algorithm>
 
+#include "core/base/random.h"
+#include "core/graph/ops/elementwise/dropout.h"
 #include "core/graph/passes/initialize.h"
 #include "test/catch.h"
 #include "test/core/layers/build.h"
@@ -156,6 +158,36 @@ TEST_CASE("conv_lstm2d has Keras' shapes and parameters, and conv_lstm1d and con
   const BuiltModel volumes =
       build("layers: [{conv_lstm3d: {name: a, filters: 3, kernel_size: 2, return_sequences: true}}]", {4, 7, 6, 5, 2});
   CHECK(volumes.layers[0].output == Shape{4, 6, 5, 4, 3});
+}
+
+TEST_CASE("conv_lstm2d returns its states and begins with given ones, and drops the same values in all steps") {
+  const std::string encoder =
+      "{conv_lstm2d: {name: e, filters: 3, kernel_size: 2, padding: same, return_state: true}}, ";
+  const BuiltModel model = build("layers: [" + encoder +
+                                     "{conv_lstm2d: {name: d, from: input, filters: 3, kernel_size: 2, padding: same, "
+                                     "initial_state: [e/hidden_state, e/cell_state], dropout: 0.3, recurrent_dropout: "
+                                     "0.2}}, {concatenate: {from: [d, e/cell_state]}}]",
+                                 {4, 7, 6, 5}, true);
+  CHECK(model.layers.back().output == Shape{7, 6, 6});
+  int of_steps = 0, of_states = 0;
+  for (const Op& op : model.graph.ops) {
+    const auto* dropout = op.get_if<Dropout>();
+    if (dropout == nullptr) continue;
+    const bool is_input = dropout->unit == DropoutUnit::channel;
+    ++(is_input ? of_steps : of_states);
+    CHECK(model.graph.tensor(op.inputs[0]).type.shape.without_front() ==
+          (is_input ? Shape{4, 7 * 6 * 5} : Shape{7, 6, 3}));
+    CHECK(dropout->layer == name_hash(is_input ? "d" : "d/recurrent_dropout"));
+  }
+  CHECK(of_steps == 1);
+  CHECK(of_states == 4);
+  CHECK(errors("layers: [" + encoder + "{conv_lstm2d: {from: input, filters: 2, kernel_size: 2, initial_state: e}}]",
+               {4, 7, 6, 5})
+            .find("an initial state of 7x6x3 does not fit, since the states are 6x5x2") != std::string::npos);
+  // With initial states, one step is enough.
+  CHECK(errors("layers: [{conv_lstm1d: {name: e, filters: 3, kernel_size: 2, padding: same, return_state: true}}, "
+               "{reshape: {target_shape: [1, 7, 3]}}, {conv_lstm1d: {filters: 3, kernel_size: 1, initial_state: e}}]",
+               {4, 7, 5}) == "");
 }
 
 TEST_CASE("inputs and options that conv_lstm2d does not compute are reported") {

@@ -171,6 +171,12 @@ std::vector<KerasCase> conv_lstm_cases() {
        "recurrent_activation: hard_sigmoid}}, global_average_pooling2d, " +
            d},
       {"volumes", "{conv_lstm3d: {name: a, filters: 2, kernel_size: 2}}, global_average_pooling3d, " + d},
+      {"states",
+       "{conv_lstm2d: {name: a, filters: 2, kernel_size: 2, padding: same, return_sequences: true, return_state: "
+       "true}}, {conv_lstm2d: {name: b, filters: 2, kernel_size: [2, 3], padding: same, go_backwards: true, "
+       "initial_state: a}}, {global_average_pooling2d: {name: y}}, {global_max_pooling2d: {name: c, from: "
+       "a/cell_state}}, {concatenate: {from: [y, c]}}, " +
+           d},
   };
 }
 

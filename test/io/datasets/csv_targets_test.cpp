@@ -106,6 +106,14 @@ TEST_CASE("csv: mistakes in targets are reported") {
     for (const Diagnostic& diagnostic : reader.diagnostics()) text += to_string(diagnostic) + "\n";
     return text;
   };
+  const auto of_one_output = [](const std::string& key) {
+    Reader reader;
+    const auto options = data_options("{dataset: csv, path: t.csv, " + key + "}");
+    options.check_names_of({""}, {""}, {true}, reader);
+    return to_string(reader.diagnostics().at(0));
+  };
+  says(of_one_output("targets: {kind: kind}"), "the model has one output: use `target` instead of `targets`");
+  says(of_one_output("inputs: {a: [a]}"), "the model has one input: use `columns` instead of `inputs`");
   says(reported("targets: kind"), "targets must name the columns of each output of the model");
   says(reported("target: a, targets: {kind: kind}"), "leave `target` out");
   says(reported("windows: {sequence_length: 3}, targets: {kind: kind}"), "windows of a series have one target");

@@ -61,6 +61,7 @@ def composites():
     y = layers.Bidirectional(layers.GRU(4, return_sequences=True), name="b")(y)
     y = layers.Bidirectional(layers.LSTM(4, return_sequences=True), name="c")(y)
     y = layers.TimeDistributed(layers.Dense(5), name="t")(y)
+    y = layers.SpectralNormalization(layers.Dense(4), name="s")(y)
     return keras.Model(x, layers.Dense(3, name="d")(layers.Flatten()(y)))
 
 
@@ -98,5 +99,6 @@ compare("composites", [
     {"bidirectional": {"name": "b", "layers": [{"gru": {"units": 4, "return_sequences": True}}]}},
     {"bidirectional": {"name": "c", "layers": [{"lstm": {"units": 4, "return_sequences": True}}]}},
     {"time_distributed": {"name": "t", "layers": [{"dense": {"units": 5}}]}},
+    {"spectral_normalization": {"name": "s", "layers": [{"dense": {"units": 4}}]}},
     "flatten", {"dense": {"name": "d", "units": 3}}],
     random.integers(0, 9, (6, 7)), composites())
