@@ -117,10 +117,7 @@ std::string text_of(const Json& found) {
       counted(found["ranks"].get<int>(), "rank"));
   text += format("  loss           {}\n  gradient norm  {}\n", number(found["loss"]), number(found["gradient_norm"]));
   if (const Json& tensor = found["not_finite"]; !tensor.is_null()) {
-    NotFiniteTensor first{tensor["tensor"], tensor["op"], tensor["phase"]};
-    first.sample_was_read = tensor["sample_was_read"];
-    if (!tensor["sample"].is_null()) first.sample = tensor["sample"].get<std::int64_t>();
-    text += format("  not finite     {}\n", to_text(first));
+    text += format("  not finite     {}\n", to_text(not_finite_tensor(tensor)));
   }
   return text + format("  weights        {}\n", found["weights_sha256"].get<std::string>());
 }

@@ -53,15 +53,7 @@ void ReplayWatch::print() {
   const std::string weights =
       gathered_sha256(snapshots_.weights, engine.weights(), job_.world().communicator(), device_.host);
   if (job_.world().rank() != 0) return;
-  Json tensor;
-  if (!found_.name.empty()) {
-    tensor = {{"tensor", found_.name},
-              {"op", found_.op},
-              {"phase", found_.phase},
-              {"sample", found_.sample ? Json(*found_.sample) : Json()},
-              {"sample_was_read", found_.sample_was_read},
-              {"rank", std::max(0, found_.rank)}};
-  }
+  const Json tensor = found_.name.empty() ? Json() : to_json(found_);
   std::cout << replay_line
             << json_text({{"step", request_.step},
                           {"loss", json_number(loss_)},

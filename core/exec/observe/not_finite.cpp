@@ -7,6 +7,7 @@
 #include "core/backend/choices.h"
 #include "core/backend/single_op.h"
 #include "core/base/format.h"
+#include "core/base/json.h"
 #include "core/exec/observe/position_in_step.h"
 #include "core/graph/ops/row_group.h"
 
@@ -52,6 +53,25 @@ std::string to_text(const NotFiniteTensor& tensor) {
   }
   if (tensor.rank >= 0) text += format(" (rank {})", tensor.rank);
   return text;
+}
+
+Json to_json(const NotFiniteTensor& tensor) {
+  return {{"tensor", tensor.name},
+          {"op", tensor.op},
+          {"phase", tensor.phase},
+          {"sample", tensor.sample ? Json(*tensor.sample) : Json()},
+          {"sample_was_read", tensor.sample_was_read},
+          {"is_within", tensor.is_within},
+          {"rank", tensor.rank}};
+}
+
+NotFiniteTensor not_finite_tensor(const Json& json) {
+  NotFiniteTensor found{.name = json.at("tensor"), .op = json.at("op"), .phase = json.at("phase")};
+  if (const Json& sample = json.at("sample"); !sample.is_null()) found.sample = sample.get<std::int64_t>();
+  found.sample_was_read = json.at("sample_was_read");
+  found.is_within = json.at("is_within");
+  found.rank = json.at("rank");
+  return found;
 }
 
 std::string NotFiniteSearch::kind_within(const Op& group, const PlacedProgram& program, int slot) {

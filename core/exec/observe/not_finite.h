@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/json_fwd.h"
 #include "core/exec/engine.h"
 #include "core/exec/observe/schedule_follower.h"
 
@@ -28,6 +29,11 @@ struct NotFiniteTensor {
 // Returns a text such as "'conv1/output', written by conv2d in forward, for sample 131 of the data (rank 1)"; "" if all
 // values are finite.
 std::string to_text(const NotFiniteTensor& tensor);
+
+// The finding as a JSON object with the members as keys ("tensor" instead of "name"), and the finding in such an
+// object.
+Json to_json(const NotFiniteTensor& tensor);
+NotFiniteTensor not_finite_tensor(const Json& json);
 
 // Searches a step op by op: set it with Engine::set_observer and repeat the step.
 class NotFiniteSearch final : public OpObserver {

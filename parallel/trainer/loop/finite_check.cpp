@@ -17,23 +17,6 @@ constexpr int steps_to_double = 2000;
 constexpr double min_scale = 1.0 / 65536;
 constexpr double max_scale = 1 << 24;
 
-// Write and read a finding, to send it to the other ranks.
-std::string json_of(const NotFiniteTensor& found) {
-  return json_text({{"name", found.name},
-                    {"op", found.op},
-                    {"phase", found.phase},
-                    {"sample", found.sample ? Json(*found.sample) : Json()},
-                    {"sample_was_read", found.sample_was_read}});
-}
-
-NotFiniteTensor tensor_in(const std::string& text) {
-  const Json json = parse_json(text);
-  NotFiniteTensor found{json.at("name"), json.at("op"), json.at("phase")};
-  if (const Json& sample = json.at("sample"); !sample.is_null()) found.sample = sample.get<std::int64_t>();
-  found.sample_was_read = json.at("sample_was_read");
-  return found;
-}
-
 }  // namespace
 
 LossScale::LossScale(const std::string& text) {
@@ -95,7 +78,8 @@ NotFiniteTensor find_not_finite(Engine& engine, int program, int back, const Mes
   world.all_reduce({&finder, DType::int32, 1}, Reduction::minimum, stream);
   stream.synchronize();
   if (finder == world.size()) return {};
-  NotFiniteTensor found = tensor_in(broadcast_text(json_of(search.found()), finder, world, stream));
+  NotFiniteTensor found =
+      not_finite_tensor(parse_json(broadcast_text(json_text(to_json(search.found())), finder, world, stream)));
   if (world.size() > 1) found.rank = finder;
   return found;
 }
