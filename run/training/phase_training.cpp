@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
-#include <set>
 #include <vector>
 
 #include "core/base/clock.h"
@@ -18,10 +17,8 @@
 #include "io/checkpoint/atomic_file.h"
 #include "io/checkpoint/store.h"
 #include "io/loader/data.h"
-#include "io/loader/inputs/kept_input.h"
 #include "parallel/bench/timeline.h"
 #include "parallel/checkpoint/gathered_hash.h"
-#include "parallel/checkpoint/restore.h"
 #include "parallel/comm/text.h"
 #include "parallel/health/faults/spoiled_batches.h"
 #include "parallel/health/stragglers.h"
@@ -33,7 +30,6 @@
 #include "parallel/trainer/hooks/fault_rehearsal.h"
 #include "parallel/trainer/hooks/result_warnings.h"
 #include "parallel/trainer/hooks/run_hooks.h"
-#include "parallel/trainer/initial_weights.h"
 #include "parallel/trainer/loop/checkpoints.h"
 #include "parallel/trainer/loop/finite_check.h"
 #include "parallel/trainer/loop/loop.h"
@@ -43,41 +39,16 @@
 #include "parallel/trainer/training_plan.h"
 #include "run/job/job.h"
 #include "run/job/phases.h"
-#include "run/planning/shares.h"
 #include "run/training/kept_step.h"
+#include "run/training/phase_start.h"
 #include "run/training/rank_run.h"
 #include "run/training/replay_watch.h"
 #include "run/training/run_files.h"
-#include "run/training/run_metadata.h"
 #include "run/training/scaling_watch.h"
 #include "run/training/training.h"
 
 namespace trainctl {
 namespace {
-
-// Fills the weights on all ranks: from the checkpoint or `model.weights`, which rank 0 has, or with initial values,
-// which every rank computes itself. The optimizer's state comes from the checkpoint if `keeps_state`; otherwise it is
-// initial.
-void fill_engine(const RunSpec& spec, Job& job, const SnapshotPlan& plan, const RunFiles& files, bool resumed,
-                 bool keeps_state, const std::string& config_file) {
-  Engine& engine = job.engine();
-  engine.download();
-  initialize_weights(job.program_spec(), spec.seed, engine.weights());
-  RestoreSource source;
-  if (files.checkpoint) source = {&files.checkpoint->snapshot, files.checkpoint->path, config_file};
-  if (files.pretrained) source = {&files.pretrained->snapshot, files.pretrained->path, config_file};
-  Communicator& world = job.world().communicator();
-  if (resumed || spec.model.weights) restore_weights(source, plan.weights, engine.weights(), world, job.host_stream());
-  engine.begin_at_weights();
-  if (keeps_state) restore_state(source, plan.state, engine.state(), world, job.host_stream());
-  engine.upload();
-}
-
-// The host memory of this rank's copies for checkpoints.
-std::int64_t staged_bytes(const SnapshotPlan& plan, int rank, const CheckpointOptions& options) {
-  const std::int64_t state = options.weights_only ? 0 : plan.state.bytes_of(rank);
-  return options.background_savers() * StagedSaver::copies * (plan.weights.bytes_of(rank) + state);
-}
 
 // Records how a run failed. An error of writing is only logged: the user must see the first error.
 void record_failure(MetricsSink& sink, const Error& error, const TrainingLoop& loop) {
@@ -99,33 +70,6 @@ std::function<void(double longest, bool saves)> teller_of_stop_time(const Situat
   return [&situation](double longest, bool saves) { write_stop_time(situation.status_file, {longest, saves}); };
 }
 
-// The number of hosts of a run.
-int hosts_of(const RankRun& run) {
-  const std::vector<std::string>& of_ranks = run.context.world.hosts();
-  return static_cast<int>(std::set<std::string>(of_ranks.begin(), of_ranks.end()).size());
-}
-
-TrainingPlan plan_of(const RankRun& run, const RunSpec& spec, const Job& job, const PhaseStart& phase) {
-  const int ranks = run.context.world.size();
-  TrainingPlan plan = training_plan(spec.train, spec.strategy,
-                                    {.checkpoint_every = spec.checkpoint.every,
-                                     .time_between_failures = spec.cluster.time_between_failures(hosts_of(run)),
-                                     .log_every = spec.log.every,
-                                     .monitor = spec.checkpoint.monitor,
-                                     .mode = spec.checkpoint.mode,
-                                     .memory_every = spec.checkpoint.memory_every,
-                                     .histograms = spec.log.histograms,
-                                     .gradient_norms = spec.log.gradient_norms,
-                                     .given_modes = spec.train.given_modes(output_names(spec.model))},
-                                    run.data.info(), ranks, phase);
-  plan.loop.phases = phase_count(run.spec);
-  const std::string shares = run.configured.strategy.shares_by_measuring() ? text_of_shares(spec.strategy) : "";
-  plan.metadata =
-      run_metadata(job, run.data.info(), ranks, *spec.train.batch_size, plan.loop.total_steps - phase.step, shares);
-  plan.metadata[kept_input_key] = write_kept_inputs(run.data.kept_inputs());
-  return plan;
-}
-
 class PhaseTraining {
  public:
   // The parameters are those of train_phase(); `run` and `resumed` must outlive the object.
@@ -137,7 +81,6 @@ class PhaseTraining {
   void open_batches(const DataPosition& start);
   void open_savers();
   void make_hooks();
-  void restore_best();
   void rehearse_faults();
   LoopContext loop_parts();
   std::string search(int program, int back);
@@ -274,28 +217,12 @@ void PhaseTraining::make_hooks() {
                              .sink = run_.files.sink.get(),
                              .warnings = *warnings_,
                              .reports = *reports_,
-                             .restore_best = [this] { restore_best(); }});
+                             .restore_best = [this] {
+                               checkpoints_->wait();
+                               restore_best(run_, job_, checkpoints_->missing_best_step());
+                             }});
   const bool is_run = run_.request.scaling == nullptr && run_.request.replay == nullptr;
   if (!spec_.faults.empty() && is_run) rehearse_faults();
-}
-
-// Restores the weights of the run's best checkpoint. Collective.
-void PhaseTraining::restore_best() {
-  checkpoints_->wait();
-  if (const std::int64_t missing = checkpoints_->missing_best_step(); missing >= 0) {
-    if (run_.files.sink) {
-      log::warning(
-          format("the weights stay those of the last step: the best result, of step {}, could not be saved, so "
-                 "that restore_best cannot restore it",
-                 missing));
-    }
-    return;
-  }
-  std::optional<LoadedCheckpoint> best;
-  if (run_.files.directory) best = load_named_checkpoint(run_.files.directory->path() + "/checkpoints/best");
-  RestoreSource source;
-  if (best) source = {&best->snapshot, best->path, run_.request.config_file};
-  restore_weights(source, job_.engine(), world_, stream_);
 }
 
 // Adds the hook that makes the faults of the config happen.
