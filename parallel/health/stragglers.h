@@ -37,8 +37,8 @@ struct Straggler {
 
 // Finds the straggler among ranks that do the same work. The rank that arrives last waits least: `share` is the median
 // of what the others wait longer than it. Empty if no rank delays the others by a tenth of a step, or by a fifth for an
-// unknown reason. `ranks` holds the ranks' numbers, and `times` the times of all ranks. `throttled`: the ranks whose GPU
-// is slowed by its temperature.
+// unknown reason. `ranks` holds the ranks' numbers, and `times` the times of all ranks. `throttled`: the ranks whose
+// GPU is slowed by its temperature.
 std::optional<Straggler> find_straggler(std::span<const int> ranks, std::span<const RankSeconds> times,
                                         std::span<const int> throttled = {});
 

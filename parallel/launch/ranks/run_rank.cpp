@@ -26,8 +26,10 @@
 namespace trainctl {
 namespace {
 
-void enter(FlightRecord* flight, const FlightEntry& entry) {
-  if (flight != nullptr) flight->training().enter(entry);
+void enter(FlightRecord* flight, FlightEntry entry) {
+  if (flight == nullptr) return;
+  entry.step = flight->step();
+  flight->training().enter(entry);
 }
 
 int finish_together(const RankContext& context, bool json, const Failure& end) {
@@ -73,8 +75,7 @@ FailedRank failed_rank(const std::string& message, const RankContext& context) {
 // Reports this rank's error and ends all ranks.
 [[noreturn]] void abort_ranks(const RankContext& context, bool json, Failure failure) {
   World& world = context.world;
-  enter(context.flight.get(),
-        {.activity = Activity::ended, .step = context.step.value_or(-1), .text = failure.message});
+  enter(context.flight.get(), {.activity = Activity::ended, .text = failure.message});
   const std::vector<std::string>& hosts = world.hosts();
   const FailedRank failed = failed_rank(failure.message, context);
   const bool several = std::any_of(hosts.begin(), hosts.end(), [&](const auto& host) { return host != hosts.front(); });
