@@ -55,7 +55,10 @@ void HangRule::note(const RankView& view, const std::string& host, double now) {
   rank.host = host;
   rank.heard = now;
   if (progressed) rank.changed = now;
-  if (view.rank == ranks_.begin()->first) note_step(rank, now);
+  if (view.rank != ranks_.begin()->first) return;
+  if (view.step_seconds > 0 && step_seconds_.size() < fewest_steps)
+    step_seconds_.assign(fewest_steps, view.step_seconds);
+  note_step(rank, now);
 }
 
 // Several steps between two views count as as many steps of equal length.

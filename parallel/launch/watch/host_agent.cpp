@@ -15,6 +15,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -211,9 +212,10 @@ class HostAgent {
   void send_news() {
     WatchNews news{.kind = WatchNews::Kind::ranks};
     bool sent = false;
-    for (const LocalRank& rank : local_ranks(options_.folder, host_)) {
+    for (LocalRank& rank : local_ranks(options_.folder, host_)) {
+      rank.view.step_seconds = measure_steps(rank);
       const auto before = sent_.find(rank.view.rank);
-      if (before != sent_.end() && rank.view.same_as(before->second)) continue;
+      if (before != sent_.end() && rank.view.same_as(before->second) && rank.view.step_seconds == 0) continue;
       sent_[rank.view.rank] = rank.view;
       news.ranks.push_back(rank.view);
       if (news.ranks.size() < ranks_of_message) continue;
@@ -221,6 +223,20 @@ class HostAgent {
       sent = true;
     }
     if (!news.ranks.empty() || !sent) send(news);
+  }
+
+  // Returns the time of a rank's steps once, as soon as enough of them are known; 0 before and afterwards. The first
+  // steps may be over before two views could tell how long they took.
+  double measure_steps(const LocalRank& rank) {
+    constexpr int fewest = 3;
+    if (measured_.contains(rank.view.rank) || rank.view.step < fewest) return 0;
+    try {
+      const double seconds = mean_step_seconds(read_flight_record(rank.path), fewest);
+      if (seconds > 0) measured_.insert(rank.view.rank);
+      return seconds;
+    } catch (const Error&) {
+      return 0;
+    }
   }
 
   void send_places() {
@@ -261,6 +277,7 @@ class HostAgent {
   LineReader requests_;
   CallStacks stacks_;
   std::map<int, RankView> sent_;
+  std::set<int> measured_;  // ranks whose steps were measured
   std::string unsent_;
   bool closed_ = false;  // whether the channel is closed: the lease goes on, and a new agent may take over
   bool ended_ = false;

@@ -70,7 +70,7 @@ class ObjectReader {
 constexpr std::int64_t most_ranks = 1 << 24, most_processes = INT32_MAX;
 
 Json to_json(const RankView& view) {
-  constexpr double milliseconds = 1e3;
+  constexpr double milliseconds = 1e3, microseconds = 1e6;
   return {{"rank", view.rank},
           {"process", view.process},
           {"training", static_cast<int>(view.training)},
@@ -80,7 +80,8 @@ Json to_json(const RankView& view) {
           {"text", view.text},
           {"step", view.step},
           {"ms", std::llround(std::min(view.seconds * milliseconds, 1e15))},
-          {"progress", static_cast<std::int64_t>(view.progress & INT64_MAX)}};
+          {"progress", static_cast<std::int64_t>(view.progress & INT64_MAX)},
+          {"step_us", std::llround(std::min(view.step_seconds * microseconds, 1e15))}};
 }
 
 std::optional<RankView> read_view(const Json& json) {
@@ -97,6 +98,7 @@ std::optional<RankView> read_view(const Json& json) {
   view.step = reader.integer("step", -1, INT64_MAX);
   view.seconds = static_cast<double>(reader.integer("ms", 0, INT64_MAX)) / 1e3;
   view.progress = static_cast<std::uint64_t>(reader.integer("progress", 0, INT64_MAX));
+  view.step_seconds = static_cast<double>(reader.integer("step_us", 0, INT64_MAX)) / 1e6;
   return reader.valid() ? std::optional(view) : std::nullopt;
 }
 

@@ -96,6 +96,23 @@ RankView view_of(const FlightState& state, std::int64_t now) {
   return view;
 }
 
+double mean_step_seconds(const FlightState& state, int fewest) {
+  constexpr double per_second = 1e9;
+  for (const FlightHistory& line : state.lines) {
+    if (line.thread != FlightThread::training) continue;
+    const auto in_step = [](const FlightEvent& event) { return event.step >= 0; };
+    const auto first = std::find_if(line.events.begin(), line.events.end(), in_step);
+    if (first == line.events.end()) continue;
+    const auto last = std::find_if(line.events.rbegin(), line.events.rend(), in_step);
+    const auto newest =
+        std::find_if(first, line.events.end(), [&](const auto& each) { return each.step == last->step; });
+    if (last->step - first->step < fewest) continue;
+    return static_cast<double>(newest->begin - first->begin) / per_second /
+           static_cast<double>(last->step - first->step);
+  }
+  return 0;
+}
+
 std::string doing_text(const RankView& view) {
   const auto in = [&](std::string_view what) {
     return view.text.empty() ? format("in {}", what) : format("in {} of {}", what, view.text);

@@ -21,6 +21,7 @@ struct RankView {
   std::int64_t step = -1;                  // -1: before the first step
   double seconds = 0;                      // for how long it has done this
   std::uint64_t progress = 0;              // another number than before if the rank has made progress
+  double step_seconds = 0;                 // mean time of its last steps, told once; 0: not told
 
   // Whether the rank has made no progress and still does the same.
   bool same_as(const RankView& before) const;
@@ -29,6 +30,10 @@ struct RankView {
 // Derives the view from a rank's flight record. `now`: flight_clock() of the rank's host. Reading data counts as
 // progress while the training thread waits for data, and saving while it waits for a checkpoint.
 RankView view_of(const FlightState& state, std::int64_t now);
+
+// Returns the mean time of the steps whose events a record still has; 0 if these are fewer than `fewest`. Requires all
+// events.
+double mean_step_seconds(const FlightState& state, int fewest);
 
 // Returns what the rank does for a sentence, such as "in reading of img_0412.jpg".
 std::string doing_text(const RankView& view);

@@ -101,6 +101,15 @@ TEST_CASE("no rank hangs before the first steps, or while it starts, saves or en
   CHECK(run.seconds_until_hang() == -1);
 }
 
+TEST_CASE("ranks that hang after a few fast steps hang, since their records tell the time of a step") {
+  Training run(2, 0.1);
+  for (const int rank : {0, 1}) run.view(rank).step = 21;
+  run.view(0).step_seconds = run.view(1).step_seconds = 0.002;
+  run.wait_for_others(0);
+  run.pass(1, false);
+  CHECK(run.seconds_until_hang() == Approx(10).margin(2));
+}
+
 TEST_CASE("a rank that evaluates, or works for itself between steps, has six times the limit") {
   Training run(2, 0.1);
   run.pass(20, true);

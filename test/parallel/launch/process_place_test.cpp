@@ -171,6 +171,23 @@ TEST_CASE("names of functions are short") {
   CHECK(readable_function(std::string(500, 'x')).size() < 100);
 }
 
+TEST_CASE("a flight record tells the mean time of its steps") {
+  const Folder folder;
+  FlightRecord record(folder.path(), 0, 1, "n1");
+  FlightLine training = record.line(FlightThread::training, "main");
+  training.enter({.activity = Activity::starting});
+  const auto seconds = [&] { return mean_step_seconds(read_flight_record(record.path()), 3); };
+  for (int step = 0; step < 6; ++step) {
+    CHECK((seconds() > 0) == (step > 3));
+    for (int op = 0; op < 4; ++op) {
+      training.enter({.activity = Activity::computing, .step = step});
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+  }
+  CHECK(seconds() >= 0.02);
+  CHECK(seconds() < 0.2);
+}
+
 TEST_CASE("a flight record tells what a rank does, and whether it waits for others") {
   const Folder folder;
   FlightRecord record(folder.path(), 3, 4, "n3");

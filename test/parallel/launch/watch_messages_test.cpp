@@ -29,7 +29,8 @@ RankView random_view(std::mt19937& random) {
           .text = random_text(random),
           .step = static_cast<std::int64_t>(random()) - 1,
           .seconds = static_cast<double>(random() % 100000) / 1e3,
-          .progress = random()};
+          .progress = random(),
+          .step_seconds = static_cast<double>(random() % 100000) / 1e3};
 }
 
 RankPlace random_place(std::mt19937& random) {
@@ -99,6 +100,7 @@ TEST_CASE("news of agents come back as they were sent") {
       CHECK(b.text == a.text);
       CHECK(b.step == a.step);
       CHECK(b.seconds == a.seconds);
+      CHECK(b.step_seconds == a.step_seconds);
     }
   }
 }
@@ -129,7 +131,7 @@ TEST_CASE("values that no agent sends are refused") {
   const auto is_read = [](const std::string& json) { return read_news(mark + " " + json, mark).has_value(); };
   const std::string view =
       R"("process":1,"training":0,"waits":true,"in_message":false,"activity":0,"text":"","step":1,)"
-      R"("ms":1,"progress":1)";
+      R"("ms":1,"progress":1,"step_us":0)";
   CHECK(is_read(R"({"kind":"ranks","ranks":[{"rank":0,)" + view + "}]}"));
   for (const char* rank : {"-1", "1.5", "\"1\"", "null", "99999999999999999999", "18446744073709551615", "1e3"}) {
     CAPTURE(rank);
