@@ -78,7 +78,7 @@ TEST_CASE("unknown keys and names are reported with the nearest known one") {
 TEST_CASE("keys of features that do not exist are unknown") {
   check_all({
       {"  epochs: 2", "  epochs: 2\n  on_nan: skip", "c.yaml:14:3: unknown key 'on_nan' in train"},
-      {"seed: 1", "faults: []", "c.yaml:2:1: unknown key 'faults'"},
+      {"seed: 1", "widgets: []", "c.yaml:2:1: unknown key 'widgets'"},
       {"  epochs: 2", "  epochs: 2\n  precision: float8",
        "c.yaml:14:14: precision must be float32, bfloat16 or float16, not 'float8'; did you mean 'float32'?"},
   });

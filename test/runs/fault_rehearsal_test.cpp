@@ -57,19 +57,19 @@ TEST_CASE("a fault of a run that is stopped and resumed happens once") {
   const Folder folder;
   const std::string fault = "[{kill: {rank: 0, step: 12}}]";
   CHECK(run(folder, "run", fault).code != 0);
-  CHECK(run(folder, "run", fault).code == 0);
+  REQUIRE(run(folder, "run", fault).code == 0);
   CHECK(std::filesystem::exists(folder / "run/faults/1-kill"));
   CHECK(weights_of(folder / "run") == undisturbed(folder));
 }
 
 TEST_CASE("a rank that hangs on request is noticed") {
   const Folder folder;
-  const std::string timeout = format("{} s", 3 * sanitizer_slowdown);
+  const std::string timeout = format("{} s", 8 * sanitizer_slowdown);
   const Finished hung = trainctl(
       folder, {"run", write_config(folder), "--ranks", "2", "--run-dir", folder / "run", "--progress", "none", "--set",
-               "cluster.timeout=" + timeout, "--set", "faults=[{hang: {rank: 1, step: 15}}]", "--max-restarts", "2"});
+               "cluster.timeout=" + timeout, "--set", "faults=[{hang: {rank: 1, step: 15}}]", "--max-restarts", "5"});
   INFO(tail(hung.errors));
-  CHECK(hung.code == 0);
+  REQUIRE(hung.code == 0);
   CHECK_FALSE(events(folder / "run", "restart").empty());
   CHECK(weights_of(folder / "run") == undisturbed(folder));
 }
@@ -77,7 +77,7 @@ TEST_CASE("a rank that hangs on request is noticed") {
 TEST_CASE("a slow rank changes no weights") {
   const Folder folder;
   const Finished slow = run(folder, "run", "[{slow: {rank: 1, step: 5, steps: 10, delay: 100 ms}}]");
-  CHECK(slow.code == 0);
+  REQUIRE(slow.code == 0);
   const auto steps = events(folder / "run", "step");
   const auto time_of = [&](std::size_t step) { return steps.at(step - 1).at("time").get<double>(); };
   CHECK(time_of(16) - time_of(5) > 0.8);
@@ -102,7 +102,7 @@ TEST_CASE("a damaged checkpoint is left out, and the one before is taken") {
   const Folder folder;
   const Finished torn = run(folder, "run", "[{torn_checkpoint: {step: 20}}, {kill: {rank: 1, step: 21}}]", 3);
   INFO(tail(torn.errors));
-  CHECK(torn.code == 0);
+  REQUIRE(torn.code == 0);
   CHECK(contains(torn.errors, "step-00000020/weights.safetensors is damaged"));
   CHECK(contains(torn.errors, "skipped a checkpoint: "));
   CHECK(events(folder / "run", "start").back().at("first_step") == 10);
@@ -116,7 +116,7 @@ TEST_CASE("a run whose disk is full for a while ends with the same weights") {
   INFO(tail(full.errors));
   CHECK(contains(full.errors, "No space left on device"));
   if (full.code == 6) full = run(folder, "run", faults);  // the run is started again
-  CHECK(full.code == 0);
+  REQUIRE(full.code == 0);
   CHECK(weights_of(folder / "run") == undisturbed(folder));
 }
 
@@ -133,7 +133,7 @@ TEST_CASE("faults that cannot happen are refused together before training") {
 TEST_CASE("rehearse tries faults on a config and reports them") {
   const Folder folder;
   const Finished rehearsed = trainctl(folder, {"rehearse", write_config(folder), "--ranks", "2", "--timeout",
-                                               std::to_string(3 * sanitizer_slowdown), "--json"});
+                                               std::to_string(8 * sanitizer_slowdown), "--json"});
   INFO(tail(rehearsed.errors));
   const Json report = Json::parse(rehearsed.out);
   CHECK(rehearsed.code == (report.at("ok").get<bool>() ? 0 : 1));
@@ -154,7 +154,7 @@ TEST_CASE("rehearse tries faults on a config and reports them") {
   CHECK(faults["kill"].at("lost_steps") == 2);
   CHECK(faults["torn checkpoint, kill"].at("lost_steps") == 7);
   CHECK(faults["slow rank"].at("lost_steps") == 0);
-  CHECK(faults["hang"].at("detect_seconds") > 2.5);
+  CHECK(faults["hang"].at("detect_seconds") > 7.5);
   CHECK(faults["kill"].at("recover_seconds") > faults["kill"].at("detect_seconds"));
   CHECK(faults["NaN"].at("exit_code") == 4);
   CHECK(faults["NaN"].at("survived") == true);

@@ -21,7 +21,7 @@ train:
   deterministic: true
 log: {every: 1 steps, tensorboard: false}
 checkpoint: {every: %d steps}
-cluster: {timeout: 5 s}
+cluster: {timeout: 30 s}
 """ % (STEPS, CHECKPOINT_EVERY)
 
 

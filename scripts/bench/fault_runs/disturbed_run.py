@@ -24,7 +24,7 @@ class Result:
     fault: str
     strategy: str
     ranks: int
-    problem: str = ""                                    # "": it has the weights of the undisturbed run
+    problem: str = ""                                         # "": it has the weights of the undisturbed run
     lost: list = dataclasses.field(default_factory=list)      # steps of each disturbance
     recovery: list = dataclasses.field(default_factory=list)  # seconds from each disturbance to the first new step
 
@@ -42,6 +42,8 @@ class DisturbedRun:
         self.directory = os.path.join(folder, "run")
         self.moments = sorted(self.random.sample(range(STEPS // 10, STEPS * 8 // 10), self.random.choice((1, 2))))
         self.sets = ["--set", f"strategy={strategy.value}", "--set", f"faults={self.rehearsed()}"]
+        if fault == "SIGSTOP of a rank":
+            self.sets += ["--set", "cluster.timeout=5 s"]
         self.disturbances = []  # the steps that were done, and the time, of each
         self.process = None
 

@@ -51,9 +51,10 @@ def seconds_of_torchrun(python, folder):
     os.mkdir(folder)
     path = os.path.join(folder, "steps")
     peer = os.path.join(os.path.dirname(os.path.abspath(__file__)), "elastic_peer.py")
-    process = Process([python, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "--max-restarts", "10",
-                       "--monitor-interval", "0.1", peer, folder, "100000", str(CHECKPOINT_EVERY)],
-                      folder, os.path.join(folder, "log"))
+    # Without the variable, restarted workers may read the addresses of those before them, and never connect.
+    process = Process(["env", "TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1", python, "-m", "torch.distributed.run",
+                       "--standalone", "--nproc-per-node", "2", "--max-restarts", "10", "--monitor-interval", "0.1", peer,
+                       folder, "100000", str(CHECKPOINT_EVERY)], folder, os.path.join(folder, "log"))
 
     def times():
         if not os.path.exists(path):
