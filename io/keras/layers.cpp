@@ -327,7 +327,8 @@ void spectral_normalization(LayerReader& reader, Translation& result) {
   const Translation inner = reader.inner_layer("layer");
   if (inner.layers.size() != 1) return reader.no_counterpart("layer", reader.take("layer"));
   Node layers = sequence_node();
-  layers.items.push_back(choice_node(layer_choices(), inner.layers[0].kind, inner.layers[0].options));
+  layers.items.push_back(map_node());
+  append(layers.items[0], inner.layers[0].kind, inner.layers[0].options);
   append(result.layers[0].options, "layers", std::move(layers));
 }
 
