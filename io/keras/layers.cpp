@@ -53,12 +53,6 @@ class LayerReader {
       append(options, key, window ? window_node(value) : plain_node(value));
     }
   }
-  // Translates the layer that is the value of an option.
-  Translation inner_layer(const std::string& key) {
-    const LayerUse inner{use_.name, &config_.at(key), use_.from};
-    taken_.insert(key);
-    return translate(inner, version_, path_, reader_);
-  }
   double number(const std::string& key, double otherwise) {
     const Json& value = take(key);
     return value.is_null() ? otherwise : value.get<double>();
@@ -322,15 +316,6 @@ void decoder(LayerReader& reader, Translation&) {
   for (const char* built : {"decoder_sequence_shape", "encoder_sequence_shape"}) reader.take(built);
 }
 
-// Translates the inner layer, too.
-void spectral_normalization(LayerReader& reader, Translation& result) {
-  const Translation inner = reader.inner_layer("layer");
-  if (inner.layers.size() != 1) return reader.no_counterpart("layer", reader.take("layer"));
-  Node layers = sequence_node();
-  layers.items.push_back(choice_node(layer_choices(), inner.layers[0].kind, inner.layers[0].options));
-  append(result.layers[0].options, "layers", std::move(layers));
-}
-
 // In Keras no window and no scaling are null.
 void stft_spectrogram(LayerReader& reader, Translation& result) {
   for (const char* key : {"window", "scaling"}) {
@@ -395,7 +380,6 @@ constexpr Row rows[] = {
      einsum_dense},
     {"Dot", "dot", "axes normalize"},
     {"UnitNormalization", "unit_normalization", ""},
-    {"SpectralNormalization", "spectral_normalization", "power_iterations", spectral_normalization},
     {"BatchNormalization", "batch_normalization",
      "momentum epsilon center scale synchronized beta_initializer gamma_initializer"},
     {"LayerNormalization", "layer_normalization", "epsilon center scale beta_initializer gamma_initializer"},

@@ -133,7 +133,6 @@ bool is_off(const Json& config, const std::string& option) {
 std::vector<std::string> wrapper_prefixes(const std::string& kind) {
   if (kind == "Bidirectional") return {"forward_layer/", "backward_layer/"};
   if (kind == "TimeDistributed") return {""};
-  if (kind == "SpectralNormalization") return {"layer/"};
   return {};
 }
 
@@ -143,7 +142,6 @@ std::optional<Variables> wrapper_variables(const Json& layer, const std::string&
   const auto variables = layer_variables(inner, path);
   if (!variables) return std::nullopt;
   Variables all;
-  if (layer_class(layer) == "SpectralNormalization") all.push_back({path, "vector_u", false, shared_layer(layer)});
   for (const std::string& prefix : wrapper_prefixes(layer_class(layer))) {
     for (LayerVariable variable : *variables) {
       variable.leaf.insert(0, prefix);

@@ -324,15 +324,6 @@ def film_states():
     return keras.Model([film, other], [L.Flatten(name="flat")(y), L.GlobalMaxPooling2D(name="most")(c)], name="film_states")
 
 
-def spectral():
-    """Kernels with spectral normalization. The wrapper converts its output to the dtype of its input, so that tokens are floats."""
-    tokens = keras.Input((6,), name="tokens")
-    x = L.SpectralNormalization(L.Embedding(5, 4, name="table"), name="rows")(tokens)
-    x = L.SpectralNormalization(L.Conv1D(6, 3, activation="tanh", name="inner"), power_iterations=3, name="windows")(x)
-    x = L.GlobalAveragePooling1D()(x)
-    return keras.Model(tokens, L.SpectralNormalization(L.Dense(3, use_bias=False), name="out")(x), name="spectral")
-
-
 normal = lambda *shape: rng.normal(0, 1, shape).astype(np.float32)
 save(cnn, "cnn.keras", [normal(3, 16, 12, 3)])
 save(functional, "functional.keras", [normal(3, 8, 8, 4), normal(3, 6)])
@@ -356,4 +347,3 @@ save(largest, "largest.keras", [normal(3, 3, 4, 5, 2)])
 save(films, "films.keras", [normal(3, 4, 6, 7, 2)])
 save(spectrogram, "spectrogram.keras", [normal(3, 400, 2)])
 save(film_states, "film_states.keras", [normal(3, 4, 6, 5, 2), normal(3, 3, 6, 5, 1)])
-save(spectral, "spectral.keras", [rng.integers(0, 5, (3, 6)).astype(np.float32)])

@@ -122,7 +122,8 @@ TEST_CASE("initial states that do not fit are errors") {
   says("{lstm: {name: e, units: 3}}, {lstm: {from: input, units: 3, initial_state: e}}",
        "it has two states, hidden and cell, but initial_state gives 1");
   says(lstm + "{gru: {from: input, units: 3, initial_state: e}}", "it has one state, but initial_state gives 2");
-  says(lstm + "{lstm: {from: input, units: 2, initial_state: e}}", "an initial state of 3 does not fit 2 units");
+  says(lstm + "{lstm: {from: input, units: 2, initial_state: e}}",
+       "an initial state of 3 does not fit, since the states are 2");
   says(lstm + "{gru: {from: input, units: 3, initial_state: e/cell}}", "there is no layer 'e/cell' before it");
   says(lstm + "{bidirectional: {from: input, layers: [{lstm: {units: 3, initial_state: e}}]}}",
        "initial_state is not supported in a layer that is a part of another one");
