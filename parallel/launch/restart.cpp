@@ -17,6 +17,18 @@ std::optional<Number> number_in(const Json& json, const char* key) {
   return found != json.end() && found->is_number_integer() ? std::optional(found->get<Number>()) : std::nullopt;
 }
 
+// The text of a key; "" if there is none.
+std::string text_in(const Json& json, const char* key) {
+  const auto found = json.find(key);
+  return found != json.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+// The number of a key; 0 if there is none.
+double real_in(const Json& json, const char* key) {
+  const auto found = json.find(key);
+  return found != json.end() && found->is_number() ? found->get<double>() : 0;
+}
+
 }  // namespace
 
 std::string to_text(const Restart& restart) {
@@ -34,13 +46,13 @@ std::optional<Restart> read_restart(const std::string& text) {
   const std::optional<int> attempt = number_in<int>(json, "attempt");
   if (!attempt) return {};
   return Restart{.event = {.attempt = *attempt,
-                           .cause = json.value("cause", ""),
+                           .cause = text_in(json, "cause"),
                            .rank = number_in<int>(json, "rank"),
-                           .host = json.value("host", ""),
+                           .host = text_in(json, "host"),
                            .signal = number_in<int>(json, "signal"),
                            .step = number_in<std::int64_t>(json, "step"),
-                           .detected = json.value("detected", 0.0)},
-                 .run_directory = json.value("run_directory", "")};
+                           .detected = real_in(json, "detected")},
+                 .run_directory = text_in(json, "run_directory")};
 }
 
 }  // namespace trainctl
