@@ -189,7 +189,7 @@ ProcessPlace place_of_process(pid_t process, CallStacks& stacks) {
   }
   for (const pid_t thread : threads) {
     const std::string folder = format("/proc/{}/task/{}", process, thread);
-    const char state = state_letter(folder);
+    const char state = thread == process ? main : state_letter(folder);
     if (state == '\0') continue;
     const CallState call = call_state(folder);
     // In a stopped process also idle threads have the state T; their system call tells them apart.

@@ -123,7 +123,11 @@ TEST_CASE("a process that waits in a read names the file and its functions") {
 TEST_CASE("a process that computes names its function, and goes on") {
   volatile double value = 1;
   Child child([&] { function_that_computes(&value); });
-  ProcessPlace place = place_in_state(child.pid(), 'R');
+  ProcessPlace place;
+  for (int i = 0; i < 100; ++i) {  // the child may still be in fork
+    place = place_in_state(child.pid(), 'R');
+    if (!place.threads.empty() && has_function(place.threads[0], "function_that_computes")) break;
+  }
   INFO(to_text(place, ""));
   REQUIRE_FALSE(place.threads.empty());
   CHECK(has_function(place.threads[0], "function_that_computes"));
