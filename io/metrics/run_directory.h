@@ -32,8 +32,9 @@ enum class RunVerdict { start, start_anew, resume, look_elsewhere, is_finished }
 RunVerdict decide(const FoundRun& found, bool is_explicit, bool may_resume, const std::string& path);
 
 // Returns the differences of two resolved configs in keys that decide the results of a run so far: all keys except
-// name, cluster, log, checkpoint, faults, resolved, the end of the run (train.epochs, max_steps, max_time), the reaction to
-// steps that are not finite (train.on_not_finite, max_skipped), and the distribution over ranks (strategy.data, pipeline, place, schedule).
+// name, cluster, log, checkpoint, faults, resolved, the end of the run (train.epochs, max_steps, max_time), the
+// reaction to steps that are not finite (train.on_not_finite, max_skipped), and the distribution over ranks
+// (strategy.data, pipeline, place, schedule).
 std::vector<std::string> deciding_differences(const Node& before, const Node& now);
 
 // Whether the resolved config `now` lets a run train longer than `before` does.
