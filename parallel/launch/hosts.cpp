@@ -194,7 +194,9 @@ std::optional<std::vector<int>> expand_counts(std::string_view text) {
 }
 
 std::vector<std::string> expand_names(std::string_view text) {
+  constexpr std::size_t max_bytes = 64 << 20;  // of the names of ranges, which may be far longer than the text
   std::vector<std::string> names;
+  std::size_t bytes = 0;
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t name_end = std::min(text.find_first_of("[,", at), text.size());
     const std::string stem(text.substr(at, name_end - at));
@@ -210,11 +212,12 @@ std::vector<std::string> expand_names(std::string_view text) {
       const std::size_t dash = std::min(range.find('-'), range.size());
       const std::string first = range.substr(0, dash), last = dash < range.size() ? range.substr(dash + 1) : first;
       const auto low = whole_number(first), high = whole_number(last);
-      if (!low || !high || *high < *low || names.size() + static_cast<std::size_t>(*high - *low) > max_slots ||
-          stem.size() + first.size() > max_name_length) {
+      if (!low || !high || *high < *low) return {};
+      const std::size_t count = static_cast<std::size_t>(*high - *low) + 1, length = stem.size() + first.size();
+      if (length > max_name_length || names.size() + count > max_slots || (bytes += count * length) > max_bytes) {
         return {};
       }
-      for (int number = *low; number <= *high; ++number) {
+      for (std::int64_t number = *low; number <= *high; ++number) {
         names.push_back(stem + format("{:0{}}", number, first.size()));
       }
     }

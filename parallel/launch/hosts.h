@@ -51,7 +51,7 @@ std::vector<Host> read_hostfile(const std::string& path);
 std::optional<std::vector<int>> expand_counts(std::string_view text);
 
 // Expands SLURM's short notation for names: "n[1-2,08],login" is n1, n2, n08, login. Returns an empty list if the
-// notation is not supported, if there are more names than max_slots, or if a name is too long for a host.
+// notation is not supported, if there are more names than max_slots, or if a name or all names together are too long.
 std::vector<std::string> expand_names(std::string_view text);
 
 // The nodes of the SLURM job that this process belongs to.

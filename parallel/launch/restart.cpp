@@ -17,6 +17,12 @@ std::optional<Number> number_in(const Json& json, const char* key) {
   return found != json.end() && found->is_number_integer() ? std::optional(found->get<Number>()) : std::nullopt;
 }
 
+// The text of a key; "" if there is none.
+std::string text_in(const Json& json, const char* key) {
+  const auto found = json.find(key);
+  return found != json.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
 }  // namespace
 
 std::string to_text(const Restart& restart) {
@@ -37,12 +43,12 @@ std::optional<Restart> read_restart(const std::string& text) {
   const std::optional<int> attempt = number_in<int>(json, "attempt");
   if (!attempt) return {};
   return Restart{.event = {.attempt = *attempt,
-                           .cause = json.value("cause", ""),
+                           .cause = text_in(json, "cause"),
                            .rank = number_in<int>(json, "rank"),
-                           .host = json.value("host", ""),
+                           .host = text_in(json, "host"),
                            .signal = number_in<int>(json, "signal"),
                            .step = number_in<std::int64_t>(json, "step")},
-                 .run_directory = json.value("run_directory", "")};
+                 .run_directory = text_in(json, "run_directory")};
 }
 
 }  // namespace trainctl

@@ -6,7 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/base/format.h"
-#include "core/base/json.h"
+#include "core/base/json_parse.h"
 
 namespace trainctl {
 namespace {
@@ -60,6 +60,14 @@ int read_index(const Json& value) {
   refuse(format("the task's index is {}, but must be a whole number from 0", value.dump()));
 }
 
+Json parse(const std::string& text) {
+  try {
+    return parse_json(text, SourceLocation{});
+  } catch (const Error&) {
+    refuse(format("it has more than {} levels", max_json_levels));
+  }
+}
+
 TfConfig read(const Json& json) {
   TfConfig config;
   const Json& cluster = json.at("cluster");
@@ -95,7 +103,7 @@ std::optional<TfConfig> find_tf_config(const Variables& variables) {
   const std::string text = variables.text(tf_config_variable);
   if (text.empty()) return {};
   try {
-    const Json json = Json::parse(text);
+    const Json json = parse(text);
     if (!json.is_object()) refuse("it is not a JSON object");
     if (!json.contains("cluster") || json["cluster"].empty()) return {};
     return read(json);

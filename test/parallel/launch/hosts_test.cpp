@@ -157,6 +157,8 @@ TEST_CASE("SLURM's variables with more than a job can have are refused quickly")
   CHECK(expand_names("n[" + std::string(5000, '0') + "1-1000000]").empty());
   CHECK(expand_names("n[1-1000000],m[1-1000000]").empty());
   CHECK(expand_names(std::string(300, 'n')).empty());
+  CHECK(expand_names("n[2147483646-2147483647]") == std::vector<std::string>{"n2147483646", "n2147483647"});
+  CHECK(expand_names(std::string(240, 'n') + "[1-1000000]").empty());  // all names together would have 240 MB
   CHECK(expand_names("n[0001-1000]").size() == 1000);
   for (const char* nodes : {"2147483647", "1048577", "0", "-1", "99999999999", "x"}) {
     CAPTURE(nodes);

@@ -333,6 +333,7 @@ TEST_CASE("the ranks of a later attempt know the failure before them") {
   CHECK(restart->event.signal == SIGKILL);
   CHECK(read_restart(to_text(*restart)) == restart);
   CHECK_FALSE(read_restart("no JSON"));
+  CHECK(read_restart(R"({"attempt": 2, "cause": 7, "host": [], "run_directory": null})")->event.cause.empty());
 }
 
 TEST_CASE("programs without MPI have their exit codes reported and no standard input") {

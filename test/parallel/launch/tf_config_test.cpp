@@ -90,5 +90,12 @@ TEST_CASE("a damaged TF_CONFIG is refused") {
   }
 }
 
+TEST_CASE("a TF_CONFIG that is nested too deep is refused, and needs no stack") {
+  const std::string brackets(60'000, '[');
+  const std::string text = R"({"cluster": {"worker": ["a:1"]}, "task": {"type": "worker", "index": )" + brackets +
+                           std::string(brackets.size(), ']') + "}}";
+  CHECK(refusal(text).find("more than 100 levels") != std::string::npos);
+}
+
 }  // namespace
 }  // namespace trainctl::tf_config_test
