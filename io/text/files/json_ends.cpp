@@ -38,7 +38,9 @@ void read_one_decoder(const Json& json, DecoderOptions& options) {
 // The ids that [token, id] names.
 TokenId framed(const Json& json) { return json.at(1).get<TokenId>(); }
 
+// Items of the template may share their ids, so that their number may exceed that of the file's values.
 void read_template(const Json& json, PipelineParts& parts) {
+  constexpr std::size_t most_ids = 1000;
   bool after = false;
   for (const Json& item : json.at("single")) {
     if (item.contains("Sequence")) {
@@ -48,6 +50,8 @@ void read_template(const Json& json, PipelineParts& parts) {
     const std::string& name = item.at("SpecialToken").at("id").get_ref<const std::string&>();
     for (const Json& id : json.at("special_tokens").at(name).at("ids")) {
       (after ? parts.after : parts.before).push_back(id.get<TokenId>());
+      if (parts.before.size() + parts.after.size() <= most_ids) continue;
+      throw Error(ErrorKind::data, format("post_processor: more than {} tokens around a text", most_ids));
     }
   }
 }

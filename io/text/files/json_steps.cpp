@@ -3,6 +3,7 @@
 #include "core/base/format.h"
 #include "io/text/files/base64.h"
 #include "io/text/files/json_parts.h"
+#include "io/text/pipeline/growth.h"
 #include "io/text/unicode/characters.h"
 
 namespace trainctl {
@@ -10,7 +11,7 @@ namespace {
 
 std::unique_ptr<Normalizer> replace_of(const Json& json) {
   const Json& pattern = json.at("pattern");
-  const std::string by = json.at("content").get<std::string>();
+  const std::string by = inserted(json.at("content").get<std::string>());
   if (pattern.contains("Regex")) return make_regex_replace(pattern.at("Regex").get<std::string>(), by);
   const std::string text = pattern.at("String").get<std::string>();
   if (text.empty()) throw Error(ErrorKind::data, "a Replace normalizer replaces an empty text");
@@ -43,7 +44,7 @@ std::unique_ptr<Normalizer> normalizer_of(const Json& json) {
   if (type == "Lowercase") return make_lower_case();
   if (type == "StripAccents") return make_strip_accents();
   if (type == "Strip") return make_strip(value_or(json, "strip_left", true), value_or(json, "strip_right", true));
-  if (type == "Prepend") return make_prepend(json.at("prepend").get<std::string>());
+  if (type == "Prepend") return make_prepend(inserted(json.at("prepend").get<std::string>()));
   if (type == "Replace") return replace_of(json);
   if (type == "Nmt") return make_nmt();
   if (type == "BertNormalizer") return bert_of(json);
@@ -121,7 +122,7 @@ ReadStep step_of(const Json& json) {
         value_or<std::string>(json, "prepend_scheme", value_or(json, "add_prefix_space", true) ? "always" : "never");
     if (scheme != "always" && scheme != "first" && scheme != "never") throw_unsupported("prepend_scheme", scheme);
     const Prepend prepend = scheme == "always" ? Prepend::always : scheme == "first" ? Prepend::first : Prepend::never;
-    const std::string replacement = value_or<std::string>(json, "replacement", "\u2581");
+    const std::string replacement = inserted(value_or<std::string>(json, "replacement", "\u2581"));
     if (replacement.empty()) throw Error(ErrorKind::data, "a Metaspace pre-tokenizer has no replacement");
     step.steps.push_back(make_metaspace_step(replacement, prepend, value_or(json, "split", true)));
   } else {

@@ -5,18 +5,25 @@
 
 #include "io/text/models/piece_cache.h"
 #include "io/text/models/vocabulary.h"
+#include "io/text/pipeline/growth.h"
 
 namespace trainctl {
 namespace {
+
+void normalize(std::string& text, const std::vector<std::unique_ptr<Normalizer>>& normalizers) {
+  const std::size_t most = most_of(text.size());
+  for (const auto& normalizer : normalizers) {
+    normalizer->normalize(text);
+    if (text.size() > most) throw_grown();
+  }
+}
 
 std::vector<AddedToken> tokens_of(const std::vector<AddedToken>& all, bool normalized,
                                   const std::vector<std::unique_ptr<Normalizer>>& normalizers) {
   std::vector<AddedToken> tokens;
   for (AddedToken token : all) {
     if (token.normalized != normalized) continue;
-    if (normalized) {
-      for (const auto& normalizer : normalizers) normalizer->normalize(token.text);
-    }
+    if (normalized) normalize(token.text, normalizers);
     tokens.push_back(std::move(token));
   }
   return tokens;
@@ -88,7 +95,7 @@ class Pipeline::PipelineEncoder final : public Encoder {
   std::string_view normalized(std::string_view text) {
     if (pipeline_.parts_.normalizers.empty()) return text;
     text_ = text;
-    for (const auto& normalizer : pipeline_.parts_.normalizers) normalizer->normalize(text_);
+    normalize(text_, pipeline_.parts_.normalizers);
     return text_;
   }
 
@@ -98,6 +105,7 @@ class Pipeline::PipelineEncoder final : public Encoder {
     pieces_.texts.clear();
     pieces_.pieces.assign(1, text);
     pieces_.at_begin = begins;
+    pieces_.left = most_of(text.size());
     for (const auto& step : pipeline_.parts_.steps) step->split(pieces_);
     for (const std::string_view piece : pieces_.pieces) cache_.encode(piece, ids);
   }

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "io/text/pipeline/growth.h"
 #include "io/text/split/splitter.h"
 
 namespace trainctl {
@@ -16,9 +17,14 @@ struct Pieces {
   std::vector<std::string_view> pieces;
   std::deque<std::string> texts;
   bool at_begin = false;  // the first piece is the beginning of the whole text
+  std::size_t left = 0;   // the number of bytes that steps may still keep
 
-  // Keeps a text, and returns a view of it.
-  std::string_view keep(std::string text) { return texts.emplace_back(std::move(text)); }
+  // Keeps a text, and returns a view of it. Throws Error{data} if steps keep too many bytes.
+  std::string_view keep(std::string text) {
+    if (text.size() > left) throw_grown();
+    left -= text.size();
+    return texts.emplace_back(std::move(text));
+  }
 };
 
 class SplitStep {

@@ -1,10 +1,12 @@
 // SentencePiece's compiled map of characters: a double-array trie (Darts) from texts to offsets of their replacements.
 #include <utf8proc.h>
 
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
 #include "core/base/error.h"
+#include "io/text/pipeline/growth.h"
 #include "io/text/pipeline/normalizer.h"
 #include "io/text/unicode/characters.h"
 
@@ -81,7 +83,9 @@ class PrecompiledNormalizer final : public Normalizer {
       if (!unit.has_leaf()) continue;
       const std::size_t begin = node < units_.size() ? TrieUnit{units_[node]}.value() : texts_.size();
       if (begin >= texts_.size()) return false;
-      out.append(texts_, begin, texts_.find('\0', begin) - begin);
+      const std::size_t length = std::min(texts_.find('\0', begin), texts_.size()) - begin;
+      if (length > max_inserted) throw_grown();
+      out.append(texts_, begin, length);
       return true;
     }
     return false;

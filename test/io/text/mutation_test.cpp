@@ -61,6 +61,37 @@ TEST_CASE("hostile tokenizer files do not use memory out of proportion to their 
   std::string keys = "{";
   for (int i = 0; i < 5000; ++i) keys += "\"k" + std::to_string(i) + "\":0,";
   refused(keys, "an object has more than 2000 keys");
+  refused(R"({"normalizer":{"type":"Prepend","prepend":")" + std::string(65, 'a') + R"("},"model":{"vocab":{}}})",
+          "inserts a text of 65 bytes");
+  std::string many = R"({"type":"SpecialToken","SpecialToken":{"id":"a"}})", ids = "0";
+  for (int i = 0; i < 40; ++i) many += R"(,{"SpecialToken":{"id":"a"}})", ids += ",0";
+  refused(R"({"post_processor":{"type":"TemplateProcessing","single":[)" + many +
+              R"(],"special_tokens":{"a":{"ids":[)" + ids + R"(]}}},"model":{"type":"WordLevel","vocab":{"a":0}}})",
+          "more than 1000 tokens around a text");
+}
+
+TEST_CASE("the steps of a tokenizer file that make a text grow without bound are refused") {
+  const auto error_of = [](const std::string& part, const std::string& step, const std::string& list) {
+    std::string steps = step;
+    for (int i = 0; i < 30; ++i) steps += "," + step;  // the text would grow to 2^31 times its length
+    const std::string file = R"({")" + part + R"(":{"type":"Sequence",")" + list + "\":[" + steps +
+                             R"(]},"model":{"type":"WordLevel","unk_token":"a","vocab":{"a":0}}})";
+    const auto tokenizer = read_tokenizer(file, "growing");
+    try {
+      ids_of(*tokenizer, "a b");
+    } catch (const Error& error) {
+      CHECK(error.kind() == ErrorKind::data);
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  const auto grows = Catch::Matchers::Contains("more than 32 bytes of each byte");
+  CHECK_THAT(error_of("normalizer", R"({"type":"Replace","pattern":{"String":"a"},"content":"aa"})", "normalizers"),
+             grows);
+  CHECK_THAT(error_of("normalizer", R"({"type":"Replace","pattern":{"Regex":"a"},"content":"aa"})", "normalizers"),
+             grows);
+  CHECK_THAT(error_of("pre_tokenizer", R"({"type":"Metaspace","replacement":"  ","split":false})", "pretokenizers"),
+             grows);
 }
 
 }  // namespace trainctl::test::text_mutation_test
