@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "core/base/format.h"
 #include "io/datasets/dataset.h"
 #include "io/datasets/images/image_codec.h"
 
@@ -33,13 +34,23 @@ void decode_animation(const WebPData& data, const std::string& path, Sample& sam
   }
 }
 
+// An image of one colour may have any size in a few bytes. Such files are read up to a size that needs little memory;
+// larger images must have at least a byte for each 128 Ki pixels, as lossy images of one colour have.
+void check_memory(const WebPBitstreamFeatures& features, std::int64_t bytes, const std::string& path) {
+  constexpr std::int64_t small = 1 << 24, pixels_per_byte = 1 << 17;
+  check_image_size(features.height, features.width, path);
+  if (std::int64_t{features.height} * features.width <= small + bytes * pixels_per_byte) return;
+  data_error(path, format("has a size of {}x{} in a file of {} bytes, which is not supported", features.height,
+                          features.width, bytes));
+}
+
 }  // namespace
 
 void decode_webp(const std::byte* file, std::int64_t bytes, const std::string& path, Sample& sample) {
   const WebPData data{reinterpret_cast<const std::uint8_t*>(file), static_cast<std::size_t>(bytes)};
   WebPBitstreamFeatures features;
   if (WebPGetFeatures(data.bytes, data.size, &features) != VP8_STATUS_OK) refuse_webp(path);
-  check_image_size(features.height, features.width, path);
+  check_memory(features, bytes, path);
   sample.shape = sample.whole = {features.height, features.width, 3};
   sample.buffer.resize(static_cast<std::size_t>(sample.shape.count()));
   if (features.has_animation) {

@@ -267,6 +267,9 @@ TEST_CASE("image formats: sizes that the file cannot hold are refused before mem
   CHECK_THAT(error_of(bmp), Catch::Contains("the file ends too early"));
   bmp.replace(18, 8, little(16000, 4) + little(16000, 4));
   CHECK_THAT(error_of(bmp), Catch::Contains("16000x16000, which its 54 bytes cannot hold"));
+  const std::string webp = "RIFF" + little(26, 4) + "WEBPVP8L" + little(13, 4) + "\x2f" +
+                           little(16382 | 16382 << 14, 4) + std::string(9, '\0');
+  CHECK_THAT(error_of(webp), Catch::Contains("16383x16383 in a file of 34 bytes, which is not supported"));
 }
 
 TEST_CASE("image formats: bytes between a JPEG's segments are skipped with a warning, damage is an error") {
