@@ -217,8 +217,9 @@ std::string final_line(const std::string& path) {
 
 std::optional<std::string> final_status(const std::string& path) {
   const Json last = try_parse_json(final_line(path));
-  if (!last.is_object() || last.value("event", "") != "end") return std::nullopt;
-  return last.value("status", "");
+  if (!last.is_object() || last.value("event", Json()) != "end") return std::nullopt;
+  const Json status = last.value("status", Json());
+  return status.is_string() ? status.get<std::string>() : "";
 }
 
 }  // namespace trainctl

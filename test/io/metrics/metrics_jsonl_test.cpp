@@ -168,6 +168,10 @@ TEST_CASE("a resumed run removes the incomplete line of a killed run and appends
     CHECK(lines[2]["status"] == "completed");
     CHECK(final_status(path) == "completed");
   }
+  write_text(path, "{\"event\": 5}\n");  // no event that trainctl writes
+  CHECK_FALSE(final_status(path));
+  write_text(path, "{\"event\": \"end\", \"status\": []}\n");
+  CHECK(final_status(path) == "");
   write_text(path, "torn in the first line");
   MetricsJsonl sink(path, Duration::steps(1));
   CHECK(read_text(path).empty());
