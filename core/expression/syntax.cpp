@@ -301,7 +301,7 @@ class Parser {
       const std::string_view word = at_ < text_.size() && is_letter(text_[at_]) ? take_name() : std::string_view();
       if (!word.empty() && next_is("=") && !next_is("==")) {
         take("=");
-        to.keywords.emplace_back(word, comparison());
+        to.keywords.push_back({std::string(word), comparison()});
       } else {
         at_ = begin;
         if (!to.keywords.empty()) fail("an argument without a name follows one with a name");

@@ -7,7 +7,6 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace trainctl {
@@ -35,6 +34,7 @@ struct Subscript {
 // A node of the tree of an expression. Operators are calls of the functions of keras.ops that compute the same: a + b
 // is add(a, b).
 struct Expression {
+  struct Keyword;  // an argument with a name
   enum class Kind {
     number,    // `number`
     boolean,   // `number`, 0 or 1
@@ -51,8 +51,13 @@ struct Expression {
   bool whole = false;  // a number that is written as a whole number
   std::string text;
   std::vector<Expression> operands;
-  std::vector<std::pair<std::string, Expression>> keywords;
+  std::vector<Keyword> keywords;
   std::vector<Subscript> subscripts;
+};
+
+struct Expression::Keyword {
+  std::string name;
+  Expression value;
 };
 
 // Parses an expression of at most 10,000 characters. The operators are those of Python: ** (power), unary - and ~, * /
