@@ -260,4 +260,9 @@ MetricsServer::MetricsServer(const Located<ListenAddress>& address, std::functio
 
 MetricsServer::~MetricsServer() = default;
 
+void answer_connection(int socket, std::function<std::string()> text) {
+  Connection connection(socket);
+  Answers(std::move(text)).answer(connection);
+}
+
 }  // namespace trainctl

@@ -28,4 +28,7 @@ class MetricsServer {
   std::unique_ptr<Server> server_;
 };
 
+// Answers the request of one connection, as the server does, and closes the socket. Takes ownership of the socket.
+void answer_connection(int socket, std::function<std::string()> text);
+
 }  // namespace trainctl
