@@ -391,10 +391,11 @@ TEST_CASE("the config that init writes for class folders of sounds or volumes pa
   };
   for (const bool splits : {false, true}) {
     const Folder folder;
+    const std::vector<std::string> folders =
+        splits ? std::vector<std::string>{"train/", "test/", "val/"} : std::vector<std::string>{""};
     for (const Case& one : cases) {
       CAPTURE(one.name, splits);
-      for (const std::string split :
-           splits ? std::vector<std::string>{"train/", "test/", "val/"} : std::vector<std::string>{""}) {
+      for (const std::string& split : folders) {
         for (int i = 0; i < 20; ++i) {
           folder.write(format("{}/{}{}/{}.{}", one.name, split, i % 2 == 0 ? "low" : "high", i, one.ending),
                        one.file(i % 2, i));
