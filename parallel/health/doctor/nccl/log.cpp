@@ -12,9 +12,9 @@ namespace {
 
 // Reads a text from its beginning. Each function returns false, and leaves the text as it is, if the text begins
 // otherwise.
-class Reader {
+class LogReader {
  public:
-  explicit Reader(std::string_view text) : rest_(text) {}
+  explicit LogReader(std::string_view text) : rest_(text) {}
 
   std::string_view rest() const { return rest_; }
 
@@ -58,7 +58,7 @@ std::string_view trimmed(std::string_view text) {
 // Parses "NET/IB/0(3)/GDRDMA/Shared": the name, which may contain spaces, the device, another rank that sends for this
 // one, and properties.
 bool parse_network(std::string_view via, NcclConnection& connection) {
-  Reader reader(via);
+  LogReader reader(via);
   if (!reader.skip("NET/")) return false;
   connection.network = reader.word("/");
   if (connection.network.empty() || !reader.skip("/") || !reader.read(connection.device)) return false;
@@ -68,7 +68,7 @@ bool parse_network(std::string_view via, NcclConnection& connection) {
 
 // Parses "0[0] -> 1[1] [send] via SHM/direct/direct". The brackets after a rank contain the number or the bus of its
 // GPU.
-bool parse_connection(Reader reader, NcclConnection& connection) {
+bool parse_connection(LogReader reader, NcclConnection& connection) {
   const auto read_rank = [&reader](int& rank) {
     if (!reader.read(rank)) return false;
     return !reader.skip("[") || reader.skip_past("]");
@@ -92,7 +92,7 @@ bool parse_connection(Reader reader, NcclConnection& connection) {
 // Parses "mlx5_0:1/IB" or "eth0:10.0.0.5<0>".
 NcclDevice parse_device(std::string_view network, int number, std::string_view text) {
   NcclDevice device{std::string(network), number, {}, {}};
-  Reader reader(text);
+  LogReader reader(text);
   device.name = reader.word(":");
   int port = 0;
   if (reader.skip(":") && reader.read(port) && reader.skip("/")) device.link = reader.word("/, }");
@@ -114,7 +114,7 @@ void add_device(NcclDevice device, std::vector<NcclDevice>& devices) {
 
 // Parses "[0]mlx5_0:1/IB [1]={[1] mlx5_1:1/IB, [2] mlx5_2:1/IB} [RO]; OOB eth0:10.0.0.1<0>". Braces contain the cards
 // that NCCL uses as one device.
-void parse_devices(std::string_view network, Reader reader, std::vector<NcclDevice>& devices) {
+void parse_devices(std::string_view network, LogReader reader, std::vector<NcclDevice>& devices) {
   for (int number = 0; reader.skip_past("[");) {
     if (!reader.read(number) || !reader.skip("]")) continue;
     if (!reader.skip("={")) {
@@ -122,7 +122,7 @@ void parse_devices(std::string_view network, Reader reader, std::vector<NcclDevi
       continue;
     }
     NcclDevice all{std::string(network), number, {}, {}};
-    Reader members(reader.word("}"));
+    LogReader members(reader.word("}"));
     while (members.skip_past("] ")) {
       const NcclDevice member = parse_device(network, number, members.word(","));
       all.name += (all.name.empty() ? "" : "+") + member.name;
@@ -134,10 +134,10 @@ void parse_devices(std::string_view network, Reader reader, std::vector<NcclDevi
 
 // Parses "NET/IB : Using ...", "NET/IB : Made virtual device [2] name=mlx5_0+mlx5_1 speed=800000 ndevs=2" and "NET/IB :
 // GPU Direct RDMA Disabled for HCA 0 'mlx5_0'".
-void parse_network_line(Reader reader, NcclLog& log) {
+void parse_network_line(LogReader reader, NcclLog& log) {
   const std::string_view network = trimmed(reader.word(":"));
   if (network.empty() || !reader.skip(":")) return;
-  Reader made = reader;
+  LogReader made = reader;
   int number = 0;
   if (reader.skip(" GPU Direct RDMA ")) {
     log.gpudirect = log.gpudirect.value_or(false) || reader.rest().starts_with("Enabled");
@@ -150,7 +150,7 @@ void parse_network_line(Reader reader, NcclLog& log) {
 
 // Parses "NCCL_P2P_DISABLE set by environment to 1." and "NCCL_IB_HCA set to mlx5".
 void parse_variable(std::string_view body, NcclLog& log) {
-  Reader reader(body);
+  LogReader reader(body);
   const std::string_view name = reader.word(" ");
   if (!name.starts_with("NCCL_") || !(reader.skip(" set by environment to ") || reader.skip(" set to "))) return;
   std::string_view value = trimmed(reader.rest());
@@ -160,7 +160,7 @@ void parse_variable(std::string_view body, NcclLog& log) {
 
 using SeenChannels = std::set<std::tuple<int, int, bool, std::string, std::string>>;
 
-void parse_channel(Reader reader, NcclLog& log, SeenChannels& seen) {
+void parse_channel(LogReader reader, NcclLog& log, SeenChannels& seen) {
   const std::string channel(trimmed(reader.word(":")));
   NcclConnection connection;
   if (channel.empty() || !reader.skip(": ") || !parse_connection(reader, connection)) return;
@@ -179,7 +179,7 @@ void parse_channel(Reader reader, NcclLog& log, SeenChannels& seen) {
 }
 
 void parse_body(std::string_view body, NcclLog& log, SeenChannels& seen) {
-  Reader reader(body);
+  LogReader reader(body);
   if (reader.skip("Channel ")) {
     parse_channel(reader, log, seen);
   } else if (reader.skip("Using network ")) {
@@ -212,9 +212,9 @@ NcclLog parse_nccl_log(std::string_view text) {
   SeenChannels seen;
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
-    Reader line(text.substr(0, end));
+    LogReader line(text.substr(0, end));
     text.remove_prefix(std::min(end + 1, text.size()));
-    Reader version = line;
+    LogReader version = line;
     if (version.skip_past("NCCL version ")) {
       log.version = version.word(" \r");
     } else if (line.skip_past("NCCL INFO ")) {
