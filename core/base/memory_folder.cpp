@@ -12,6 +12,7 @@
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/base/hash.h"
+#include "core/base/own_folder.h"
 
 namespace trainctl {
 namespace fs = std::filesystem;
@@ -26,11 +27,7 @@ namespace {
 void create_private(const std::string& path) {
   constexpr const char* remedy = "remove that folder, or checkpoint.memory_every";
   if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) refuse(path, std::generic_category().message(errno), remedy);
-  struct stat status {};
-  if (lstat(path.c_str(), &status) != 0) refuse(path, std::generic_category().message(errno), remedy);
-  if (!S_ISDIR(status.st_mode) || status.st_uid != geteuid()) {
-    refuse(path, "it belongs to another user or is no folder", remedy);
-  }
+  if (!is_own_folder(path)) refuse(path, "it belongs to another user or is no folder", remedy);
 }
 
 // The bytes of the files in a folder.

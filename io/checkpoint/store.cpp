@@ -24,6 +24,15 @@ constexpr std::string_view step_prefix = "step-";
 
 std::string name_of_step(std::int64_t step) { return format("{}{:08}", step_prefix, step); }
 
+// The folder is renamed first, so that a partly removed checkpoint does not have the name of a whole one.
+void remove_checkpoint(const fs::path& path) {
+  const fs::path renamed = path.parent_path() / (".partial-old-" + path.filename().string());
+  std::error_code error;
+  fs::rename(path, renamed, error);
+  if (!error) fs::remove_all(renamed, error);
+  if (error) log::warning(format("{}: cannot remove the old checkpoint: {}", path.string(), error.message()));
+}
+
 }  // namespace
 
 std::vector<CheckpointFolder> list_checkpoints(const std::string& run_directory) {
@@ -147,14 +156,13 @@ void CheckpointStore::prune(std::int64_t last_step, const std::optional<std::int
   std::sort(checkpoints.begin(), checkpoints.end(), [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
   for (std::size_t i = static_cast<std::size_t>(policy_.keep); i < checkpoints.size(); ++i) {
     if (checkpoints[i].step == best_step) continue;
-    // The folder is renamed first, so that a partly removed checkpoint does not have the name of a whole one.
-    const fs::path path = checkpoints[i].path;
-    const fs::path renamed = path.parent_path() / (".partial-old-" + path.filename().string());
-    std::error_code error;
-    fs::rename(path, renamed, error);
-    if (!error) fs::remove_all(renamed, error);
-    if (error) log::warning(format("{}: cannot remove the old checkpoint: {}", path.string(), error.message()));
+    remove_checkpoint(checkpoints[i].path);
   }
+}
+
+void CheckpointStore::clear() {
+  for (const CheckpointFolder& checkpoint : list_checkpoints(run_directory_)) remove_checkpoint(checkpoint.path);
+  update_links(-1, std::nullopt);
 }
 
 std::string FolderSink::write(const SnapshotTarget& target, const SnapshotFile& file,

@@ -70,6 +70,8 @@ class CheckpointStore final : public SnapshotStore {
   // beyond `keep` removed: first checkpoints of later steps, if the run went back to an earlier step, then the oldest.
   // If the best checkpoint could not be written, `best` stays at the one before.
   std::string commit(const Snapshot& snapshot, std::span<const std::string> files) override;
+  // Removes all checkpoints.
+  void clear();
 
  private:
   std::optional<std::int64_t> best_step_here(const std::optional<BestResult>& best) const;

@@ -2,6 +2,7 @@
 // later if the disk is full.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <optional>
 #include <string>
@@ -18,7 +19,7 @@ class MetricsJsonl final : public MetricsSink {
   // Appends to the events in the file; an incomplete last line, which a killed run has left, is cut off. `every` is the
   // interval of the steps that are written. The constructor throws Error{resource} if the file cannot be opened. Later
   // failures are logged: see RecordFile. `require_current` throws if this process may not write in the directory any
-  // more; it is called before each line.
+  // more; it is called before a line, at most once a second.
   MetricsJsonl(const std::string& path, Duration every, std::function<void()> require_current = {});
 
   void restart(const RestartEvent& event) override;
@@ -37,6 +38,7 @@ class MetricsJsonl final : public MetricsSink {
   RecordFile file_;
   Due due_;
   std::function<void()> require_current_;
+  std::chrono::steady_clock::time_point next_check_{};
 };
 
 // Returns the `end` event as a line of metrics.jsonl.

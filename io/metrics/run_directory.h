@@ -51,9 +51,9 @@ struct RunRequest {
   std::string name;           // name in the config; the default directory is runs/<name>, runs/<name>-2, ...
   std::string explicit_path;  // --run-dir; empty for the default
   bool may_resume = true;
-  Node config;            // resolved config
-  bool has_copy = false;  // whether a copy in shared memory continues the run if it has no checkpoint
+  Node config;  // resolved config
   Generation generation = {};
+  bool has_copy = false;  // whether a copy in shared memory continues the run if it has no checkpoint
 };
 
 // The directory of a run. The constructor finds it; claim() is called once all other checks of the run have succeeded.

@@ -89,7 +89,7 @@ EndedSave StagedSaver::save(const Snapshot& snapshot) {
   try {
     ended.path = saver_->save(snapshot);
   } catch (const CollectiveError& error) {
-    if (error.kind() == ErrorKind::internal) throw Error(error.kind(), error.location(), without_location(error));
+    if (error.kind() != ErrorKind::resource) throw Error(error.kind(), error.location(), without_location(error));
     ended.failure = error;
   }
   return ended;

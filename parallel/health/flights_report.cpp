@@ -57,7 +57,14 @@ std::string describe_flights(std::span<const FlightState> ranks) {
     text += format("{} of {} ranks have no flight record here.\n", expected - std::ssize(ranks), expected);
   }
   const std::optional<FlightDivergence> found = first_divergence(ranks);
-  return text + (found ? sentence(*found) : "All ranks have entered the same collectives.\n");
+  if (found) return text + sentence(*found);
+  const auto has_calls = [](const FlightState& state) {
+    return std::any_of(state.lines.begin(), state.lines.end(),
+                       [](const FlightHistory& line) { return line.thread == FlightThread::communication; });
+  };
+  return text + (std::any_of(ranks.begin(), ranks.end(), has_calls)
+                     ? "All ranks have entered the same recorded collectives.\n"
+                     : "No collectives are recorded; those of NCCL never are.\n");
 }
 
 Json flights_json(std::span<const FlightState> ranks) {

@@ -31,6 +31,7 @@ LaunchPlan LaterPlans::next(const LaunchPlan& before, const Outcome& outcome) {
   LaunchPlan plan = plan_launch(request);
   ask_hosts(request, false, plan);
   plan.wanted_ranks = before.wanted_ranks;
+  probe_.reset();
   pause_ = first_pause_;
   next_probe_ = Clock::now() + pause_;
   return plan;
@@ -38,7 +39,21 @@ LaunchPlan LaterPlans::next(const LaunchPlan& before, const Outcome& outcome) {
 
 std::optional<LaunchPlan> LaterPlans::changed(const LaunchPlan& now, const std::string& run_directory) {
   std::optional<LaunchPlan> plan = resized(run_directory);
-  return plan ? std::move(plan) : grown(now);
+  if (plan || now.ranks >= now.wanted_ranks || Clock::now() < next_probe_) return plan;
+  try {
+    return grown(now);
+  } catch (const Error& error) {  // the run trains, whatever the hosts' file says now
+    log::debug(error.what());
+    wait_longer();
+    return {};
+  }
+}
+
+void LaterPlans::wait_longer() {
+  constexpr std::chrono::seconds longest_pause(600);
+  probe_.reset();
+  pause_ = std::min(2 * pause_, longest_pause);
+  next_probe_ = Clock::now() + pause_;
 }
 
 // Returns the plan that `trainctl resize` has requested for the run in this directory; empty if there is no request. A
@@ -62,29 +77,29 @@ std::optional<LaunchPlan> LaterPlans::resized(const std::string& run_directory) 
 // value. Asks the missing hosts less and less often: the pause doubles after each answer. The first pause doubles
 // whenever the run grows, so that a host that fails again and again interrupts the run less and less often.
 std::optional<LaunchPlan> LaterPlans::grown(const LaunchPlan& now) {
-  constexpr std::chrono::seconds longest_pause(600);
-  if (now.ranks >= now.wanted_ranks || Clock::now() < next_probe_) return {};
+  const std::optional<std::vector<std::string>> back = probe_ ? probe_->available() : std::nullopt;
+  if (probe_ && !back) return {};
   LaunchRequest request = request_again(now.wanted_ranks);
   const LaunchPlan whole = plan_launch(request);
   if (!probe_) {
     std::vector<std::string> missing;
     std::copy_if(whole.other_hosts.begin(), whole.other_hosts.end(), std::back_inserter(missing),
                  [&](const std::string& host) { return !contains(now.other_hosts, host); });
-    if (!missing.empty()) probe_.emplace(missing, host_check(request, whole));
+    if (missing.empty()) {
+      wait_longer();
+    } else {
+      probe_.emplace(missing, host_check(request, whole));
+    }
     return {};
   }
-  const std::optional<std::vector<std::string>> back = probe_->available();
-  if (!back) return {};
-  probe_.reset();
-  pause_ = std::min(2 * pause_, longest_pause);
-  next_probe_ = Clock::now() + pause_;
+  wait_longer();
   std::erase_if(request.hosts, [&](const Host& host) {
     return contains(whole.other_hosts, host.name) && !contains(now.other_hosts, host.name) &&
            !contains(*back, host.name);
   });
   const int ranks = ranks_on(request, now.wanted_ranks);
   if (ranks <= now.ranks) return {};
-  first_pause_ = std::min(2 * first_pause_, longest_pause);
+  first_pause_ *= 2;
   for (const std::string& host : *back) log::info(format("{} can take part again", host));
   request.ranks = ranks;
   LaunchPlan plan = plan_launch(request);

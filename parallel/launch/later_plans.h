@@ -35,6 +35,7 @@ class LaterPlans {
 
   std::optional<LaunchPlan> resized(const std::string& run_directory) const;
   std::optional<LaunchPlan> grown(const LaunchPlan& now);
+  void wait_longer();
   LaunchRequest request_again(int ranks) const;
   int ranks_on(const LaunchRequest& request, int wanted) const;
   void keep_answering_hosts(LaunchRequest& request, const Outcome& failure, int wanted) const;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/base/flight_record.h"
 #include "core/exec/engine.h"
 #include "core/metrics/exact_sum.h"
 #include "core/metrics/means.h"
@@ -68,6 +69,9 @@ std::optional<Evaluation> evaluate(Engine& engine, const RunPrograms& programs, 
   for (bool last = false; !last;) {
     stopped = stop_requested && stop_requested();
     if (stopped) break;
+    if (FlightRecord* const flight = world.attendance().flight()) {
+      flight->training().enter({.activity = Activity::evaluating, .step = flight->step(), .text = "validation data"});
+    }
     const Batch& batch = source.next();
     if (!batch.complete) continue;  // a stop was requested
     last = batch.last_of_epoch;

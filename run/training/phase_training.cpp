@@ -229,17 +229,18 @@ void PhaseTraining::make_hooks() {
 void PhaseTraining::rehearse_faults() {
   spoiled_ = std::make_unique<SpoiledBatches>(*training_);
   const bool of_mpirun = run_.context.situation.started_by == StartedBy::mpirun;
-  hooks_.push_back(std::make_unique<FaultRehearsal>(
-      FaultRehearsal::Parts{.faults = spec_.faults,
-                            .engine = job_.engine(),
-                            .batches = *spoiled_,
-                            .world = world_,
-                            .stream = stream_,
-                            .hosts = run_.context.world.hosts(),
-                            .mesh = job_.rank().mesh,
-                            .launcher = of_mpirun ? getppid() : 0,
-                            .run_directory = run_.files.directory ? run_.files.directory->path() : "",
-                            .wait_for_checkpoints = [this] { checkpoints_->wait(); }}));
+  hooks_.insert(hooks_.begin(),
+                std::make_unique<FaultRehearsal>(  // before the comparison of replicas
+                    FaultRehearsal::Parts{.faults = spec_.faults,
+                                          .engine = job_.engine(),
+                                          .batches = *spoiled_,
+                                          .world = world_,
+                                          .stream = stream_,
+                                          .hosts = run_.context.world.hosts(),
+                                          .mesh = job_.rank().mesh,
+                                          .launcher = of_mpirun ? getppid() : 0,
+                                          .run_directory = run_.files.directory ? run_.files.directory->path() : "",
+                                          .wait_for_checkpoints = [this] { checkpoints_->wait(); }}));
 }
 
 LoopContext PhaseTraining::loop_parts() {

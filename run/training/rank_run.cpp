@@ -1,6 +1,11 @@
 // Begins a run.
 #include "run/training/rank_run.h"
 
+#include <sys/vfs.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
 #include <filesystem>
 
 #include "core/base/clock.h"
@@ -75,6 +80,16 @@ class StepTeller final : public MetricsSink {
   std::int64_t told_ = 0;
 };
 
+// Whether a folder is on a file system of the network.
+bool is_on_network(const std::string& folder) {
+  constexpr std::array<std::uint32_t, 7> types{
+      0x6969,     0x0BD00BD0, 0xFE534D42, 0xFF534D42,
+      0x65735546, 0x47504653, 0x00C36400};  // NFS, Lustre, SMB 2, CIFS, FUSE, GPFS, Ceph
+  struct statfs status {};
+  if (statfs(folder.c_str(), &status) != 0) return true;
+  return std::find(types.begin(), types.end(), static_cast<std::uint32_t>(status.f_type)) != types.end();
+}
+
 // Keeps this rank's flight record in the run directory, unless the launcher has named another folder. Collective.
 void keep_flight(RankRun& run) {
   RankContext& context = run.context;
@@ -83,6 +98,7 @@ void keep_flight(RankRun& run) {
   const std::string directory = broadcast_text(path, 0, context.world.communicator(), run.device.host);
   if (context.flight || !run.shares_directory || run.request.scaling != nullptr) return;
   const std::string folder = directory + "/flight";
+  if (is_on_network(directory)) return;  // a mapped file there may delay or end the training
   if (world.rank() == 0) remove_flights_from(folder, world.size());
   context.set_flight(open_flight(folder, world.rank(), world.size()));
 }

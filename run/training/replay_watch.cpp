@@ -20,6 +20,8 @@ void ReplayWatch::shorten(TrainingPlan& plan) {
   plan.loop.total_steps = plan.loop.total_steps == 0 ? request_.step : std::min(plan.loop.total_steps, request_.step);
   plan.loop.max_seconds = 0;
   plan.loop.checkpoint_every = 0;
+  plan.loop.time_between_failures = 0;
+  plan.loop.memory_every = 0;
   plan.histograms_every = plan.gradient_norms_every = 0;
 }
 

@@ -51,6 +51,8 @@ Snapshot roll_back(RankRun& run, const Rollback& rollback) {
   attempt.run([&] {
     if (!files.directory) return;
     files.checkpoint = newest_finite_checkpoint(files.directory->path(), rollback.skipped);
+    if (files.memory) files.memory->store.clear();  // copies of later steps lack the skipped batch
+    if (files.checkpoint) files.newest_stored = files.checkpoint->path;
     if (files.checkpoint) return;
     throw Error(ErrorKind::diverged,
                 format("training diverged at step {}: {}, and no checkpoint before it has finite values",
@@ -67,6 +69,7 @@ Snapshot roll_back(RankRun& run, const Rollback& rollback) {
                "batch of step {}",
                rollback.step + 1, rollback.cause, position.step, rollback.skipped + 1));
     files.sink->not_finite({.step = rollback.step + 1,
+                            .epoch = rollback.epoch,
                             .action = "rollback",
                             .cause = rollback.cause,
                             .count = rollback.batches.count_from(position.step),

@@ -20,13 +20,15 @@ struct Flipped {
   std::string directory;
 };
 
-Flipped run_with_flip(const Folder& folder, const std::string& name, int ranks, const std::string& flip,
+// `rank`: the rank whose parameter gets another bit after `step` steps; -1: none.
+Flipped run_with_flip(const Folder& folder, const std::string& name, int ranks, int rank, int step,
                       const std::vector<std::string>& settings) {
   const std::string directory = folder / name;
   std::vector<std::string> words{"run",     write_config(folder), "--ranks", std::to_string(ranks), "--run-dir",
                                  directory, "--progress",         "none"};
   for (const std::string& setting : settings) words.insert(words.end(), {"--set", setting});
-  Command run(folder, words, ".", {"TRAINCTL_TEST_BIT_FLIP=" + flip});
+  if (rank >= 0) words.insert(words.end(), {"--set", format("faults=[corrupt: {{rank: {}, step: {}}}]", rank, step)});
+  Command run(folder, words);
   const int code = run.wait();
   return {code, run.errors(), directory};
 }
@@ -35,13 +37,13 @@ std::string hash_of(const std::string& directory) { return events(directory, "en
 
 TEST_CASE("a replica with a flipped bit receives the values of another one and ends with the undisturbed weights") {
   const Folder folder;
-  const Flipped undisturbed = run_with_flip(folder, "undisturbed", 3, "9:0", {});
+  const Flipped undisturbed = run_with_flip(folder, "undisturbed", 3, -1, 0, {});
   REQUIRE(undisturbed.code == 0);
   CHECK(events(undisturbed.directory, "corruption").empty());
   for (const int rank : {0, 1, 2}) {
     for (const char* shard : {"none", "optimizer"}) {
       CAPTURE(rank, shard);
-      const Flipped run = run_with_flip(folder, format("flip-{}-{}", rank, shard), 3, format("{}:8", rank),
+      const Flipped run = run_with_flip(folder, format("flip-{}-{}", rank, shard), 3, rank, 8,
                                         {"strategy.on_corruption=repair", std::string("strategy.shard=") + shard});
       INFO(tail(run.errors));
       REQUIRE(run.code == 0);
@@ -60,14 +62,14 @@ TEST_CASE("a replica with a flipped bit receives the values of another one and e
 
 TEST_CASE("without repair, or without a majority, a run with a flipped bit ends and names what it knows") {
   const Folder folder;
-  const Flipped stopped = run_with_flip(folder, "stopped", 3, "2:4", {});
+  const Flipped stopped = run_with_flip(folder, "stopped", 3, 2, 4, {});
   CAPTURE(tail(stopped.errors));
   CHECK(stopped.code == 5);
   const std::string host = events(stopped.directory, "start")[0].at("hosts").at(0);
   CHECK(contains(stopped.errors, format("on rank 2 of {} differs from ranks 0 and 1", host)));
   CHECK(events(stopped.directory, "corruption").at(0).at("action") == "stop");
 
-  const Flipped two = run_with_flip(folder, "two", 2, "1:4", {"strategy.on_corruption=repair"});
+  const Flipped two = run_with_flip(folder, "two", 2, 1, 4, {"strategy.on_corruption=repair"});
   CAPTURE(tail(two.errors));
   CHECK(two.code == 5);
   CHECK(contains(two.errors, "it is unknown which of them is right"));

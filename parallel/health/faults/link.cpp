@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <sstream>
 
 #include "core/base/files.h"
 #include "core/base/format.h"
@@ -26,11 +27,22 @@ bool may_change_links() {
   return false;
 }
 
+// Whether a default route of this host leads through the interface. Taking it down would remove the route.
+bool has_default_route(const std::string& interface) {
+  std::ifstream routes("/proc/net/route");
+  for (std::string line; std::getline(routes, line);) {
+    std::istringstream words(line);
+    std::string name, destination;
+    if (words >> name >> destination && name == interface && destination == "00000000") return true;
+  }
+  return false;
+}
+
 // Starts a process that takes the link down and, after the time, up again. It belongs to no group of this process, so
 // that it outlives the rank.
 void cut(const std::string& interface, double seconds) {
   const std::string script =
-      format("ip link set dev {0} down && sleep {1} && ip link set dev {0} up", interface, seconds);
+      format("trap 'ip link set dev {0} up' EXIT; ip link set dev {0} down; sleep {1:.3f}", interface, seconds);
   std::string words[] = {"sh", "-c", script};
   char* arguments[] = {words[0].data(), words[1].data(), words[2].data(), nullptr};
   posix_spawnattr_t attributes;
@@ -70,6 +82,10 @@ struct CutLinkFault final : FaultOptions {
     if (!scene.acts_for(host)) return "";
     if (!exists("/sys/class/net/" + interface)) {
       return format("{} has no network interface '{}': see `ip link` there", host, interface);
+    }
+    if (interface == "lo" || has_default_route(interface)) {
+      return format("{} is the loopback interface of {} or has its default route, and the host might stay cut off",
+                    interface, host);
     }
     if (find_program("ip").empty()) return format("{} has no program ip: install iproute2 there", host);
     if (may_change_links()) return "";

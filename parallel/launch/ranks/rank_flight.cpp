@@ -7,14 +7,20 @@
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/base/flight_record.h"
+#include "core/base/format.h"
 #include "core/base/log.h"
+#include "core/base/own_folder.h"
 #include "parallel/launch/hosts.h"
 
 namespace trainctl {
 
 std::unique_ptr<FlightRecord> open_flight(const std::string& folder, int rank, int ranks) {
   if (folder.empty()) return nullptr;
-  mkdir(folder.c_str(), 0700);  // if it fails, the record cannot be created in it
+  mkdir(folder.c_str(), 0700);
+  if (!is_own_folder(folder)) {
+    log::debug(format("there is no flight record: {} is no folder of this user", folder));
+    return nullptr;
+  }
   try {
     return std::make_unique<FlightRecord>(folder, rank, ranks, this_host());
   } catch (const Error& error) {

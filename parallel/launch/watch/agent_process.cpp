@@ -17,7 +17,6 @@
 namespace trainctl {
 namespace {
 
-constexpr int most_starts = 4;
 constexpr double pause_before_start = 3;  // seconds
 constexpr std::size_t kept_errors = 4096;
 
@@ -83,15 +82,23 @@ void AgentProcess::read(double now, const std::function<void(const WatchNews&)>&
     }
     if (!greeted_) return;
     heard_ = now;
+    constexpr double healthy = 60;  // seconds after which earlier failures no longer count
+    if (now - next_start_ > healthy) starts_ = 1;
     take(*news);
   };
-  read_available(process_.errors, [&](std::string_view text) { append_within(errors_, text, kept_errors); });
+  if (process_.errors >= 0 &&
+      !read_available(process_.errors, [&](std::string_view text) { append_within(errors_, text, kept_errors); })) {
+    close(std::exchange(process_.errors, -1));
+  }
   read_available(process_.messages, [](std::string_view) {});
   const bool open = read_available(process_.output, [&](std::string_view bytes) {
     for (const std::string& line : lines_.add(bytes)) take_line(line);
   });
   if (open) return;
-  if (!asked_to_end_) log::debug(format("the agent on {} has ended: {}", host_, terminal_text(errors_)));
+  if (!asked_to_end_) {
+    const auto tell = starts_ >= most_starts ? log::warning : log::debug;
+    tell(format("the agent on {} has ended, so that its ranks are not watched: {}", host_, terminal_text(errors_)));
+  }
   end();
   next_start_ = now + pause_before_start;
 }
@@ -109,7 +116,7 @@ void AgentProcess::close_input() {
 
 void AgentProcess::add_sources(std::vector<pollfd>& sources) const {
   if (!runs()) return;
-  for (const int pipe : {process_.output, process_.errors}) sources.push_back({pipe, POLLIN, 0});
+  for (const int pipe : {process_.output, process_.errors}) sources.push_back({pipe, POLLIN, 0});  // poll ignores -1
 }
 
 }  // namespace trainctl

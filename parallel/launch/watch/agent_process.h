@@ -36,6 +36,7 @@ class AgentProcess {
 
   const std::string& host() const { return host_; }
   bool runs() const { return process_.pid > 0; }
+  bool has_given_up() const { return starts_ >= most_starts && !runs(); }
   bool answers() const { return greeted_; }  // whether the agent has said hello since it was started
   double heard() const { return heard_; }    // time of the last message; 0 if there was none
   void forgive(double now) { heard_ = heard_ > 0 ? now : heard_; }
@@ -43,6 +44,8 @@ class AgentProcess {
   void add_sources(std::vector<pollfd>& sources) const;
 
  private:
+  static constexpr int most_starts = 4;  // without a healthy minute between them
+
   void start_again(double now);
   void end();
 

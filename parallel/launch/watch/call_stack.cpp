@@ -2,6 +2,8 @@
 #include "parallel/launch/watch/call_stack.h"
 
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <sys/ptrace.h>
 #include <sys/uio.h>
 #include <sys/user.h>
@@ -9,11 +11,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
+#include <array>
 #include <cstring>
 #include <fstream>
 #include <sstream>
-#include <thread>
 
 #include "core/base/format.h"
 #include "parallel/launch/watch/elf_functions.h"
@@ -100,28 +101,43 @@ Call call_before(const CodePlace& place, std::uint64_t& target) {
   return Call::none;
 }
 
+#if defined(__x86_64__)
+// Stops a thread and reads its registers. The calling process then ends, which resumes the thread, also if it has not
+// stopped yet.
+std::optional<StackRegisters> traced_registers(pid_t thread) {
+  if (ptrace(PTRACE_SEIZE, thread, nullptr, nullptr) != 0) return {};
+  if (ptrace(PTRACE_INTERRUPT, thread, nullptr, nullptr) != 0) return {};
+  int status = 0;
+  user_regs_struct registers{};
+  if (waitpid(thread, &status, __WALL) != thread) return {};
+  if (ptrace(PTRACE_GETREGS, thread, nullptr, &registers) != 0) return {};
+  return StackRegisters{registers.rsp, registers.rip};
+}
+#endif
+
 }  // namespace
 
 std::optional<StackRegisters> registers_of_running(pid_t thread) {
 #if defined(__x86_64__)
-  if (ptrace(PTRACE_SEIZE, thread, nullptr, nullptr) != 0) return {};
-  std::optional<StackRegisters> found;
-  bool stopped = false;
-  if (ptrace(PTRACE_INTERRUPT, thread, nullptr, nullptr) == 0) {
-    constexpr int tries = 100;
-    for (int i = 0; i < tries && !stopped; ++i) {
-      int status = 0;
-      stopped = waitpid(thread, &status, __WALL | WNOHANG) == thread;
-      if (!stopped) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
+  std::array<int, 2> ends{};
+  if (pipe2(ends.data(), O_CLOEXEC) != 0) return {};
+  const pid_t child = fork();
+  if (child == 0) {
+    const std::optional<StackRegisters> found = traced_registers(thread);
+    _exit(found && write(ends[1], &*found, sizeof *found) == sizeof *found ? 0 : 1);
   }
-  user_regs_struct registers{};
-  if (stopped && ptrace(PTRACE_GETREGS, thread, nullptr, &registers) == 0) {
-    found = StackRegisters{registers.rsp, registers.rip};
+  close(ends[1]);
+  constexpr int longest = 200;  // milliseconds
+  StackRegisters registers;
+  pollfd answer{ends[0], POLLIN, 0};
+  const bool answered =
+      child > 0 && poll(&answer, 1, longest) == 1 && read(ends[0], &registers, sizeof registers) == sizeof registers;
+  close(ends[0]);
+  if (child > 0) {
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
   }
-  ptrace(PTRACE_DETACH, thread, nullptr,
-         nullptr);  // fails for a thread that has not stopped; it is released at our end
-  return found;
+  return answered ? std::optional(registers) : std::nullopt;
 #else
   (void)thread;
   return {};

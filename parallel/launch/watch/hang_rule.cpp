@@ -44,10 +44,14 @@ void HangRule::forgive(double now) {
   last_step_time_.reset();
 }
 
+void HangRule::forget(const std::string& host) {
+  std::erase_if(ranks_, [&host](const auto& rank) { return rank.second.host == host; });
+}
+
 void HangRule::note(const RankView& view, const std::string& host, double now) {
   const auto known = ranks_.find(view.rank);
   const bool progressed = known == ranks_.end() || !view.same_as(known->second.view);
-  if (known != ranks_.end() && progressed && times_limit(known->second.view) == 1) {
+  if (known != ranks_.end() && progressed && times_limit(known->second.view) == 1 && limit()) {
     longest_wait_ = std::max(longest_wait_, now - known->second.changed);
   }
   WatchedRank& rank = ranks_[view.rank];
@@ -61,7 +65,7 @@ void HangRule::note(const RankView& view, const std::string& host, double now) {
   note_step(rank, now);
 }
 
-// Several steps between two views count as as many steps of equal length.
+// If the rank has done several steps between two views, each of them counts, with the same length.
 void HangRule::note_step(const WatchedRank& rank, double now) {
   const std::int64_t step = rank.view.step;
   if (step <= last_step_) {
@@ -118,17 +122,21 @@ bool HangRule::judge(double now, const std::vector<std::string>& silent_hosts, b
 std::vector<int> awaited_ranks(const HangRule& rule, double now, const std::vector<int>& stopped,
                                const std::vector<std::string>& silent_hosts) {
   if (!stopped.empty()) return stopped;
-  std::vector<int> standing, absent, behind;
+  std::vector<int> standing, absent, behind, other;
   std::int64_t first = INT64_MAX, last = -1;
   for (const auto& [number, rank] : rule.ranks()) {
     const bool still = now - rank.changed >= rule.limit().value_or(0);
     if (is_among(silent_hosts, rank.host) || (still && !rank.view.waits)) {
       standing.push_back(number);
       if (!rank.view.in_message) absent.push_back(number);
+      if (rank.view.training != Activity::computing) other.push_back(number);
     }
     first = std::min(first, rank.view.step);
     last = std::max(last, rank.view.step);
   }
+  // If all ranks stand, those that compute may wait for a GPU whose collectives are not recorded.
+  const bool all_stand = standing.size() > 1 && standing.size() == rule.ranks().size();
+  if (all_stand && !other.empty()) return other;
   if (!absent.empty()) return absent;
   if (!standing.empty() || first == last) return standing;
   for (const auto& [number, rank] : rule.ranks()) {

@@ -51,6 +51,9 @@ class HangRule {
   // Returns whether they would hang if no activity were an excuse. Then the processes of the ranks are looked at.
   bool is_suspicious(double now, const std::vector<std::string>& silent_hosts = {}) const;
 
+  // Forgets the ranks of a host that is no longer watched.
+  void forget(const std::string& host);
+
   // Gives all ranks the full limit again.
   void forgive(double now);
 

@@ -10,6 +10,7 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -23,6 +24,7 @@
 #include "core/base/flight_layout.h"
 #include "core/base/flight_state.h"
 #include "core/base/format.h"
+#include "core/base/own_folder.h"
 #include "parallel/launch/hosts.h"
 #include "parallel/launch/ranks/stop.h"
 #include "parallel/launch/variables.h"
@@ -287,6 +289,10 @@ class HostAgent {
 
 int serve_as_host_agent(const HostAgentOptions& options) {
   ignore_requests();  // signals to all processes of a job must not end it before the ranks
+  if (!is_own_folder(options.folder)) {
+    std::fprintf(stderr, "%s is no folder of this user\n", options.folder.c_str());
+    return 1;
+  }
   return HostAgent(options).serve();
 }
 

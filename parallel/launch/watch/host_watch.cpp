@@ -162,6 +162,7 @@ class HostWatch::State {
   void read(double now) {
     for (const auto& agent : agents_) {
       agent->read(now, [&](const WatchNews& news) { take(*agent, news, now); });
+      if (agent->has_given_up()) rule_.forget(agent->host());
     }
   }
 
@@ -179,6 +180,7 @@ class HostWatch::State {
     std::vector<std::string> silent;
     const double limit = rule_.limit().value_or(0);
     for (const auto& agent : agents_) {
+      if (agent->has_given_up()) continue;  // its host is not watched
       if (agent->heard() > 0 && now - agent->heard() >= limit) silent.push_back(agent->host());
     }
     return silent;

@@ -3,7 +3,6 @@
 
 #include "core/exec/engine.h"
 #include "parallel/strategies/programs.h"
-#include "parallel/trainer/hooks/bit_flip.h"
 #include "parallel/trainer/hooks/early_stopping.h"
 #include "parallel/trainer/hooks/gradient_norms.h"
 #include "parallel/trainer/hooks/histogram_pass.h"
@@ -20,7 +19,6 @@ std::vector<std::unique_ptr<TrainingHook>> run_hooks(const TrainingPlan& plan, c
   std::vector<std::unique_ptr<TrainingHook>> hooks;
   const bool logs = context.world.rank() == 0;
   const Program& program = context.programs.programs().front();
-  if (auto flip = bit_flip_of(context.world.rank(), context.engine)) hooks.push_back(std::move(flip));
   if (context.replicas != nullptr && context.replicas->size() > 1) {
     hooks.push_back(
         std::make_unique<ReplicaComparison>(plan.verify_every, plan.on_corruption,

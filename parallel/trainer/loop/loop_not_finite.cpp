@@ -62,7 +62,7 @@ void TrainingLoop::roll_back(const StartedStep& step, const std::string& cause, 
   }
   queue_.drain();
   skipped.add(batch);
-  rollback_ = Rollback{state_.step, batch, cause, std::move(skipped)};
+  rollback_ = Rollback{state_.step, epoch(), batch, cause, std::move(skipped)};
 }
 
 void TrainingLoop::diverged(const StartedStep& step, const std::string& cause, const std::string& detail) {

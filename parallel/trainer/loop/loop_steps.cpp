@@ -29,6 +29,7 @@ void TrainingLoop::run_steps() {
 void TrainingLoop::finish_step() {
   const StartedStep step = queue_.finish(state_.step, result_);
   if (step.skipped) {
+    if (stop_) return;  // the step before it was left undone, and both are done when the run is resumed
     combined_ = true;
     ++left_out_;
     return pass(step);

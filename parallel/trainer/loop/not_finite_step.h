@@ -21,6 +21,7 @@ struct NotFiniteStep {
 // The request to go on from a checkpoint, with one more batch that is skipped.
 struct Rollback {
   std::int64_t step = 0;     // number of steps done before the step that was not finite
+  double epoch = 0;          // at that step
   std::int64_t skipped = 0;  // the step, counted from 0, whose batch is skipped from now on
   std::string cause;
   SkippedBatches batches;  // all batches that are skipped, this one included
