@@ -34,8 +34,8 @@ TEST_CASE("a sum and the layer normalization of it are one op with the outputs o
 
   const auto backend = backend_under_test();
   if (!backend->computes_in(dtype)) return;
-  const std::vector<Value> inputs{random_value({{7, 3, 29}, dtype}, 1), random_value({{7, 3, 29}, dtype}, 2),
-                                  random_value({{29}, DType::float32}, 3)};
+  const std::vector<Value> inputs{random_value({7, 3, 29}, dtype, 1), random_value({7, 3, 29}, dtype, 2),
+                                  random_value({29}, DType::float32, 3)};
   const Value sum = run_op(*backend, ops[0].def, {inputs[0], inputs[1]})[0];
   const std::vector<Value> apart = run_op(*backend, ops[1].def, {sum, inputs[2]});
   const OutputPlaces places = GENERATE(OutputPlaces::apart, OutputPlaces::in_place);
