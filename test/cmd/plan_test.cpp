@@ -326,7 +326,9 @@ TEST_CASE("all machines that come with trainctl can be planned for") {
 TEST_CASE("a plan predicts how long a run takes to go on after a failure") {
   const Folder folder;
   const std::string config =
-      folder.write("config.yaml", images + "model: {preset: resnet50}\ntrain: {batch_size: 16384}\n");
+      folder.write("config.yaml", images +
+                                      "model: {preset: resnet50}\ntrain: {batch_size: 16384, loss: "
+                                      "sparse_categorical_crossentropy, optimizer: sgd}\n");
   for (const int ranks : {1, 8, 1024, 16384}) {
     CAPTURE(ranks);
     const Json planned = plan(folder, config,
