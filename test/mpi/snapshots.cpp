@@ -142,20 +142,20 @@ void save_on_full_disk(Communicator& world) {
     const rlimit limit{64, RLIM_INFINITY};
     require(setrlimit(RLIMIT_FSIZE, &limit) == 0, "the limit is set");
   }
-  try {
-    holder.stage(*saver, 20, world.size());
-    saver->wait();
-  } catch (const CollectiveError& error) {
-    const std::vector<std::string> texts = gather_texts(error.what(), world, holder.stream);
-    for (const std::string& text : texts) require(text == error.what(), "all ranks throw the same");
-    if (world.rank() == 0) {
-      const std::vector<FolderEntry> left = list_folder(run_directory + "/checkpoints");
-      require(left.size() == 2 && left[0].name == "last" && left[1].name == "step-00000010", "nothing is left");
-      require(load_newest_checkpoint(run_directory)->snapshot.step == 10, "the older checkpoint is whole");
-    }
-    any_rank(false, world, holder.stream);
-    throw;
+  holder.stage(*saver, 20, world.size());
+  saver->wait();
+  const auto first = saver->ended(), second = saver->ended();
+  require(first && !first->failure && second && second->failure && second->step == 20, "the second save is left out");
+  const CollectiveError& error = *second->failure;
+  const std::vector<std::string> texts = gather_texts(error.what(), world, holder.stream);
+  for (const std::string& text : texts) require(text == error.what(), "all ranks have the same error");
+  if (world.rank() == 0) {
+    const std::vector<FolderEntry> left = list_folder(run_directory + "/checkpoints");
+    require(left.size() == 2 && left[0].name == "last" && left[1].name == "step-00000010", "nothing is left");
+    require(load_newest_checkpoint(run_directory)->snapshot.step == 10, "the older checkpoint is whole");
   }
+  any_rank(false, world, holder.stream);
+  throw error;
 }
 
 }  // namespace trainctl
