@@ -163,9 +163,14 @@ void predict_failures(Plan& plan, const PlanRequest& request, int cores) {
   if (request.ranks == 1) return;
   double interval = plan.saves ? plan.saves->seconds : 0;
   if (const auto& every = spec.checkpoint.every.given) interval = seconds_between(*every, plan, spec.train);
-  plan.recovery = predict_recovery(
-      plan.prediction, plan.target,
-      {.ranks = request.ranks, .hosts = hosts, .cores = cores, .failures = failures, .interval = interval});
+  plan.recovery = predict_recovery(plan.prediction, plan.target,
+                                   {.ranks = request.ranks,
+                                    .hosts = hosts,
+                                    .cores = cores,
+                                    .failures = failures,
+                                    .interval = interval,
+                                    .hang_timeout = spec.cluster.hang_timeout,
+                                    .timeout = spec.cluster.timeout.value});
 }
 
 // Predicts the run and its alternatives, and prints them. With `strategy: auto` the run is the alternative that would

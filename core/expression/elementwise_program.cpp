@@ -121,8 +121,8 @@ double value_of(ScalarFunction function, double a, double b, double c) {
   return std::numeric_limits<double>::quiet_NaN();
 }
 
-// Whether a constant factor is between 1e-4 and 1e4. A product with it may be computed in any order: the orders differ
-// in overflow and underflow only for values near the ends of the range.
+// Whether a constant factor is between 1e-4 and 1e4. Products with such a factor may be reordered: the order changes
+// which of them overflow or underflow only if the other values are near the ends of float32's range.
 bool is_moderate(double factor) { return std::abs(factor) > 1e-4 && std::abs(factor) < 1e4; }
 
 // Whether a function has gradient 0.

@@ -47,11 +47,6 @@ std::optional<ReplicaDifference> ReplicaCheck::find(Stream& stream) {
   return describe(stream);
 }
 
-void ReplicaCheck::compare(Stream& stream) {
-  const std::optional<ReplicaDifference> found = find(stream);
-  if (found) throw Error(ErrorKind::peer, "replicas differ: " + found->text, remedy_for_replicas);
-}
-
 void ReplicaCheck::send_from(int good, Stream& stream) {
   for (const NamedTensor& tensor : tensors_) replicas_.broadcast(tensor.view, good, stream);
   stream.synchronize();

@@ -31,8 +31,6 @@ class ReplicaCheck {
   // Waits for the stream, then compares; all replicas must call this function. Allocates no memory if all replicas are
   // equal. Otherwise returns how they differ.
   std::optional<ReplicaDifference> find(Stream& stream);
-  // Calls find(). If the replicas differ, throws Error{peer} on all of them.
-  void compare(Stream& stream);
   // Overwrites the tensors of all replicas with those of replica `good`. All replicas must call this function.
   void send_from(int good, Stream& stream);
 

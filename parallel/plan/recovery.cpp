@@ -2,9 +2,10 @@
 #include "parallel/plan/recovery.h"
 
 #include <algorithm>
-#include <cmath>
+#include <variant>
 
 #include "parallel/launch/host/resources.h"
+#include "parallel/launch/watch/hang_rule.h"
 #include "parallel/plan/costs.h"
 #include "parallel/plan/prediction.h"
 
@@ -22,9 +23,13 @@ double daemon_seconds(int hosts) {
 }  // namespace
 
 Recovery predict_recovery(const Prediction& prediction, const PlanTarget& target, const RecoveryQuestion& question) {
-  constexpr double shortest_detection = 10;  // of cluster.hang_timeout: auto
   Recovery recovery{.failures = question.failures};
-  recovery.detection = std::max(shortest_detection, 20 * prediction.step.seconds);
+  if (const auto* given = std::get_if<Seconds>(&question.hang_timeout)) {
+    recovery.detection = given->value;
+  } else {
+    const bool watched = std::get<HangChoice>(question.hang_timeout) == HangChoice::automatic;
+    recovery.detection = watched ? automatic_hang_limit(prediction.step.seconds) : question.timeout;
+  }
   recovery.start = daemon_seconds(question.hosts) +
                    start_seconds({.ranks = question.ranks, .cores = std::min(question.cores, question.ranks)});
   if (target.storage > 0) {

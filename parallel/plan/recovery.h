@@ -1,6 +1,8 @@
 // Predicts how long a run takes to go on after a failure (cluster.restarts), and how much of its time failures cost.
 #pragma once
 
+#include "parallel/launch/options.h"
+
 namespace trainctl {
 
 struct Prediction;
@@ -27,6 +29,8 @@ struct RecoveryQuestion {
   int cores = 1;        // cores of all hosts
   double failures = 0;  // mean time between failures of the run in seconds
   double interval = 0;  // seconds between two checkpoints; 0: unknown
+  HangTimeout hang_timeout = HangChoice::automatic;
+  double timeout = 0;  // cluster.timeout, after which ranks that are not watched give up
 };
 
 // The start follows a model: mpirun starts its daemons through a tree of remote shells, in which each daemon starts up

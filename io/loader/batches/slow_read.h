@@ -18,7 +18,8 @@ class DataSplit;
 
 class SlowRead {
  public:
-  // `flight` returns the rank's flight record, or null; it may be empty. The split must outlive the object.
+  // `flight` returns the rank's flight record; null if there is none. Without the function `flight`, nothing is
+  // recorded. The split must outlive this object.
   SlowRead(const DataSplit& split, int workers, bool training, std::function<FlightRecord*()> flight);
 
   // Called by a worker before it reads the sample at a position of the split, and after its chunk (position -1).

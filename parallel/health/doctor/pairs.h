@@ -1,14 +1,14 @@
-// Rounds in which each two players meet once: the circle method for tournaments.
+// Rounds in which each two ranks meet once: the circle method for tournaments.
 #pragma once
 
 namespace trainctl {
 
-// The number of rounds for `count` players, of which each plays at most once in a round.
+// Returns the number of rounds for `count` ranks. In a round each rank meets at most one other rank.
 constexpr int rounds_of(int count) { return count + count % 2 - 1; }
 
-// Returns the opponent of player `own` in a round; a number of at least `count` if the player pauses.
+// Returns the rank that rank `own` meets in a round; a number of at least `count` if it meets none.
 constexpr int opponent(int own, int round, int count) {
-  const int circle = rounds_of(count);  // number of players on the circle; one player stays in the middle
+  const int circle = rounds_of(count);  // number of ranks on the circle; one rank stays in the middle
   if (own == circle) return round;
   const int other = (2 * round - own + 2 * circle) % circle;
   return other == own ? circle : other;

@@ -34,6 +34,10 @@ double times_limit(const RankView& view) {
 
 }  // namespace
 
+double automatic_hang_limit(double step_seconds, double longest_wait) {
+  return std::max({least_limit, steps_of_limit * step_seconds, waits_of_limit * longest_wait});
+}
+
 void HangRule::tick(double now) {
   if (last_tick_ && now - *last_tick_ > longest_gap) forgive(now);
   last_tick_ = now;
@@ -87,7 +91,7 @@ std::optional<double> HangRule::limit() const {
   if (step_seconds_.size() < fewest_steps) return {};
   if (const auto* given = std::get_if<Seconds>(&timeout_)) return given->value;
   const double step = median({step_seconds_.begin(), step_seconds_.end()});
-  return std::max({least_limit, steps_of_limit * step, waits_of_limit * longest_wait_});
+  return automatic_hang_limit(step, longest_wait_);
 }
 
 bool HangRule::hangs(double now, const std::vector<std::string>& silent_hosts) const {

@@ -32,6 +32,9 @@ struct WatchedRank {
   double seconds(double now) const { return view.seconds + (now - heard); }
 };
 
+// The limit of `auto` for steps of this length and this longest wait, in seconds.
+double automatic_hang_limit(double step_seconds, double longest_wait = 0);
+
 class HangRule {
  public:
   // `timeout`: cluster.hang_timeout; must not be `none`. `ranks`: number of the attempt's ranks.
@@ -76,10 +79,12 @@ class HangRule {
   double longest_wait_ = 0;  // the longest time without progress after which a rank went on
 };
 
-// The ranks that others wait for in a hang, by the best evidence: `stopped` ranks; otherwise those that have stood
-// still for the limit and do not wait for others, or whose hosts are silent, and among these the ranks without a
-// collective or message under way; otherwise, if all wait, those that are behind the others. Empty if all ranks wait
-// for each other in the same step.
+// Returns the ranks that others wait for in a hang, by the first rule that names any:
+// 1. the `stopped` ranks;
+// 2. ranks that have stood still for the limit without waiting for others, and ranks on silent hosts. If these are all
+//    ranks, those that do not compute; otherwise those without a collective or message under way, if there are any;
+// 3. the ranks in the earliest step.
+// Empty if all ranks wait for each other in the same step.
 std::vector<int> awaited_ranks(const HangRule& rule, double now, const std::vector<int>& stopped,
                                const std::vector<std::string>& silent_hosts);
 
