@@ -18,19 +18,7 @@ namespace fs = std::filesystem;
 
 // Checkpoints are saved at the end only.
 std::string write_config(const Folder& folder) {
-  return folder.write("copies.yaml", R"(
-data: {dataset: synthetic, samples: 320, shape: [32, 32, 3], classes: 5}
-log: {every: 1 steps}
-checkpoint: {every: 1000 epochs, memory_every: 10 steps}
-strategy: {reproducible: {shards: 4}}
-model:
-  layers:
-    - conv2d: {filters: 16, kernel_size: 3, padding: same, activation: relu}
-    - conv2d: {filters: 16, kernel_size: 3, padding: same, activation: relu}
-    - global_average_pooling2d
-    - dropout: 0.2
-    - dense: {units: 5, activation: softmax}
-)" + train_section("batch_size: 32, epochs: 60, optimizer: {name: adam, learning_rate: 1e-4}"));
+  return folder.write("copies.yaml", lasting_config("{every: 1000 epochs, memory_every: 10 steps}", 60));
 }
 
 std::vector<std::string> run_of(const std::string& config, const std::string& directory) {

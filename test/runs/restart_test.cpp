@@ -12,21 +12,8 @@
 namespace trainctl::test::restart_test {
 namespace {
 
-// Training in reproducible mode that takes seconds on a fast machine, too.
 std::string write_config(const Folder& folder) {
-  return folder.write("lasting.yaml", R"(
-data: {dataset: synthetic, samples: 320, shape: [32, 32, 3], classes: 5}
-log: {every: 1 steps}
-checkpoint: {every: 50 steps}
-strategy: {reproducible: {shards: 4}}
-model:
-  layers:
-    - conv2d: {filters: 16, kernel_size: 3, padding: same, activation: relu}
-    - conv2d: {filters: 16, kernel_size: 3, padding: same, activation: relu}
-    - global_average_pooling2d
-    - dropout: 0.2
-    - dense: {units: 5, activation: softmax}
-)" + train_section("batch_size: 32, epochs: 200, optimizer: {name: adam, learning_rate: 1e-4}"));
+  return folder.write("lasting.yaml", lasting_config("{every: 50 steps}", 200));
 }
 
 // Runs the config to its end without a disturbance. Returns the hash of the weights.
