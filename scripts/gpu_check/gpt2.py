@@ -16,7 +16,7 @@ SEQUENCES = 4 * BATCH
 SECONDS = 8
 ATTENTION_SECONDS = 4
 CONFIG = BENCH / f"configs/{NETWORK}.yaml"
-PEER = ("scripts/bench/peer_gpt2.py", "scripts/bench/peer_attention.py", "scripts/gpu_check/gpt2.py")
+PEER = ("scripts/bench/peer_gpt2.py", "scripts/bench/gpt2_network.py", "scripts/bench/peer_attention.py", "scripts/gpu_check/gpt2.py")
 
 
 def write_tokens(file, count=SEQUENCES * LENGTH + 1):
