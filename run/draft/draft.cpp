@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/base/format.h"
 #include "core/base/table.h"
@@ -15,6 +16,11 @@
 namespace trainctl {
 
 namespace fs = std::filesystem;
+
+void refuse_targets(const DraftRequest& request, const std::string& reason) {
+  if (request.targets == TargetsAre::found_out) return;
+  throw Error(ErrorKind::config, format("--targets is for arrays and tables: {}", reason));
+}
 
 std::string first_of(const std::string& folder, const std::vector<std::string>& names) {
   for (const std::string& name : names) {

@@ -47,6 +47,10 @@ bool holds_text(const std::string& folder);
 // Whether a file's name is that of text or lines of JSON.
 bool is_text_file(const std::string& path);
 
+// Throws Error{config} if the request says what whole numbers mean, which only arrays and tables need. `reason` tells
+// what the targets of this kind of data are.
+void refuse_targets(const DraftRequest& request, const std::string& reason);
+
 // The path of the first of these names that exists in `folder`; "" if none does.
 std::string first_of(const std::string& folder, const std::vector<std::string>& names);
 // The usual names of the splits of a data set.

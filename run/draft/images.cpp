@@ -152,9 +152,7 @@ std::string steps_text(const ImageModel& model, const ImageLook& look) {
 bool holds_images(const std::string& folder) { return has_class_splits(folder, has_images); }
 
 std::vector<Draft> draft_for_images(const DraftRequest& request) {
-  if (request.targets != TargetsAre::found_out) {
-    throw Error(ErrorKind::config, "--targets is for arrays and tables: the classes of images are their folders");
-  }
+  refuse_targets(request, "the classes of images are their folders");
   const ClassSplits splits = class_splits(request.path, has_images);
   const ImageLook look = look_at_images(splits.training);
   const std::string unreadable = unreadable_images({splits.training, splits.validation, splits.test});

@@ -85,9 +85,7 @@ std::string spectrogram_text(const SoundLook& look) {
 bool holds_sounds(const std::string& folder) { return has_class_splits(folder, has_sounds); }
 
 std::vector<Draft> draft_for_sounds(const DraftRequest& request) {
-  if (request.targets != TargetsAre::found_out) {
-    throw Error(ErrorKind::config, "--targets is for arrays and tables: the classes of sounds are their folders");
-  }
+  refuse_targets(request, "the classes of sounds are their folders");
   const ClassSplits splits = class_splits(request.path, has_sounds);
   SoundLook look = look_at_sounds(splits.training);
   const std::string data =

@@ -206,9 +206,7 @@ bool holds_text(const std::string& folder) {
 bool is_text_file(const std::string& path) { return ends_like_text(path); }
 
 std::vector<Draft> draft_for_text(const DraftRequest& request) {
-  if (request.targets != TargetsAre::found_out) {
-    throw Error(ErrorKind::config, "--targets is for arrays and tables: the targets of texts are tokens or classes");
-  }
+  refuse_targets(request, "the targets of texts are tokens or classes");
   const TextSplits splits = text_splits(request.path);
   if (holds_class_folders(splits.training)) return {draft_classifier(request, splits, {})};
   LineKeys keys;

@@ -3,7 +3,6 @@
 #include <string>
 #include <vector>
 
-#include "core/base/error.h"
 #include "core/base/format.h"
 #include "io/datasets/class_folders.h"
 #include "io/datasets/volumes/nifti.h"
@@ -34,9 +33,7 @@ std::string layers_for(const Shape& sample) {
 bool holds_volumes(const std::string& folder) { return has_class_splits(folder, has_volumes); }
 
 std::vector<Draft> draft_for_volumes(const DraftRequest& request) {
-  if (request.targets != TargetsAre::found_out) {
-    throw Error(ErrorKind::config, "--targets is for arrays and tables: the classes of volumes are their folders");
-  }
+  refuse_targets(request, "the classes of volumes are their folders");
   const ClassSplits splits = class_splits(request.path, has_volumes);
   const std::string data = "data:\n  dataset: nifti\n" + splits_text(request, splits);
   const DataInfo info = info_of(request, data, false);

@@ -8,6 +8,7 @@
 
 #include "core/tensor/sample_numbers.h"
 #include "test/catch.h"
+#include "test/core/program/batch_of.h"
 #include "test/core/program/job.h"
 #include "test/core/program/slopes.h"
 
@@ -46,15 +47,7 @@ struct Samples {
       numbers.push_back(i == 4 ? no_sample : i);
     }
   }
-  Batch batch() {
-    Batch batch;
-    batch.inputs = {{inputs.data(), DType::float32, std::ssize(inputs)}};
-    batch.targets = {{targets.data(), DType::float32, std::ssize(targets)}};
-    batch.weights = {weights.data(), DType::float32, std::ssize(weights)};
-    batch.samples = {numbers.data(), DType::int64, samples};
-    batch.count = samples;
-    return batch;
-  }
+  Batch batch() { return batch_of(inputs, targets, weights, numbers); }
 };
 
 struct Results {
@@ -185,7 +178,7 @@ struct OfClasses {
   }
   Batch batch(Samples& data) {
     Batch batch = data.batch();
-    batch.targets = {{classes.data(), DType::int32, samples}};
+    batch.targets = {view_of(classes)};
     return batch;
   }
 };
@@ -257,9 +250,7 @@ TEST_CASE("where positions are left out, an added loss is the mean of the positi
     job.spec.outputs[0].target = {units, {positions}};
     return job;
   };
-  Batch batch = data.batch();
-  batch.inputs = {{tokens.data(), DType::int32, std::ssize(tokens)}};
-  batch.targets = {{classes.data(), DType::int32, std::ssize(classes)}};
+  Batch batch = batch_of(tokens, classes, data.weights, data.numbers);
   for (const bool ignores : {false, true}) {
     for (const bool by_weight : {false, true}) {
       CAPTURE(ignores, by_weight);

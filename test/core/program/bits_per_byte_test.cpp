@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "test/catch.h"
+#include "test/core/program/batch_of.h"
 #include "test/core/program/job.h"
 #include "test/core/program/slopes.h"
 
@@ -35,12 +36,7 @@ TEST_CASE("bits_per_byte is the sum of losses in bits over the bytes of the toke
       weight_sum += 1;
     }
   }
-  Batch batch;
-  batch.inputs = {{inputs.data(), DType::int32, samples * positions}};
-  batch.targets = {{targets.data(), DType::int32, samples * positions}};
-  batch.weights = {weights.data(), DType::float32, samples};
-  batch.samples = {numbers.data(), DType::int64, samples};
-  batch.count = samples;
+  const Batch batch = batch_of(inputs, targets, weights, numbers);
   for (const Program& program : {job.training(samples), job.evaluation(samples)}) {
     const auto backend = make_cpu_backend({});
     const auto communicator = solo_communicator();

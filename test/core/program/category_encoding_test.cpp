@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "test/catch.h"
+#include "test/core/program/batch_of.h"
 #include "test/core/program/job.h"
 #include "test/core/program/slopes.h"
 
@@ -25,15 +26,7 @@ struct Data {
     }
     for (std::int64_t i = 0; i < samples; ++i) numbers.push_back(i);
   }
-  Batch batch() {
-    Batch batch;
-    batch.inputs = {{tokens.data(), DType::int32, std::ssize(tokens)}};
-    batch.targets = {{targets.data(), DType::float32, samples}};
-    batch.weights = {weights.data(), DType::float32, samples};
-    batch.samples = {numbers.data(), DType::int64, samples};
-    batch.count = samples;
-    return batch;
-  }
+  Batch batch() { return batch_of(tokens, targets, weights, numbers); }
 };
 
 TestJob job_of(const std::string& mode) {

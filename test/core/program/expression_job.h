@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/exec/engine.h"
+#include "test/core/program/batch_of.h"
 #include "test/core/program/job.h"
 
 namespace trainctl::expression_test {
@@ -56,19 +57,11 @@ struct Samples {
   }
   // A batch of all samples, with the same targets for each of `outputs` outputs.
   Batch batch(std::size_t outputs = 1) {
-    Batch batch;
-    batch.inputs = {{inputs.data(), DType::float32, std::ssize(inputs)}};
-    batch.targets.assign(outputs, {targets.data(), DType::float32, std::ssize(targets)});
-    batch.weights = {weights.data(), DType::float32, std::ssize(weights)};
-    batch.samples = {numbers.data(), DType::int64, samples};
-    batch.count = samples;
+    Batch batch = batch_of(inputs, targets, weights, numbers);
+    batch.targets.assign(outputs, view_of(targets));
     return batch;
   }
-  Batch batch_of_classes() {
-    Batch of_classes = batch();
-    of_classes.targets = {{classes.data(), DType::int32, std::ssize(classes)}};
-    return of_classes;
-  }
+  Batch batch_of_classes() { return batch_of(inputs, classes, weights, numbers); }
 };
 
 }  // namespace trainctl::expression_test

@@ -3,6 +3,7 @@
 #include <random>
 
 #include "test/catch.h"
+#include "test/core/program/batch_of.h"
 #include "test/core/program/job.h"
 #include "test/core/program/slopes.h"
 
@@ -39,14 +40,9 @@ void check_gradients(const std::string& network, float step, const Samples& kind
   while (std::ssize(targets) < rows) targets.push_back(static_cast<std::int32_t>(random() % 3));
   std::vector<float> weights(static_cast<std::size_t>(kind.masked ? rows : samples), 1.0f);
   for (std::size_t i = 0; kind.masked && i < weights.size(); i += 3) weights[i] = 0;
-  Batch batch;
-  batch.inputs = {{inputs.data(), DType::float32, samples * width}};
-  if (kind.tokens > 0) batch.inputs = {{tokens.data(), DType::int32, samples * width}};
-  batch.targets = {{targets.data(), DType::int32, rows}};
-  batch.weights = {weights.data(), DType::float32, std::ssize(weights)};
   std::vector<std::int64_t> numbers(static_cast<std::size_t>(samples), 3);
-  batch.samples = {numbers.data(), DType::int64, samples};
-  batch.count = samples;
+  Batch batch = batch_of(inputs, targets, weights, numbers);
+  if (kind.tokens > 0) batch.inputs = {view_of(tokens)};
 
   CAPTURE(network);
   check_slopes(job.training(samples, micro_batches), batch, step);

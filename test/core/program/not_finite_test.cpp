@@ -2,6 +2,7 @@
 #include "core/exec/observe/not_finite.h"
 
 #include "core/graph/ops/row_group.h"
+#include "test/core/program/batch_of.h"
 #include "test/core/program/job.h"
 #include "test/core/program/slopes.h"
 
@@ -18,12 +19,7 @@ TEST_CASE("the search for NaN finds the values between the ops of a row group") 
   job.spec.outputs[0].target.shape = {2};
   std::vector<float> inputs(samples * 64, -2.0f), targets(samples * 2, 1.0f), weights(samples, 1.0f);
   std::vector<std::int64_t> numbers(samples);
-  Batch batch;
-  batch.inputs = {{inputs.data(), DType::float32, std::ssize(inputs)}};
-  batch.targets = {{targets.data(), DType::float32, std::ssize(targets)}};
-  batch.weights = {weights.data(), DType::float32, samples};
-  batch.samples = {numbers.data(), DType::int64, samples};
-  batch.count = samples;
+  const Batch batch = batch_of(inputs, targets, weights, numbers);
   const auto backend = make_cpu_backend({.threads = 2});
   const auto communicator = solo_communicator();
   KernelChoices choices;

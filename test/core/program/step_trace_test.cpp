@@ -12,6 +12,7 @@
 #include "core/exec/observe/trace_difference.h"
 #include "parallel/comm/communicators.h"
 #include "test/catch.h"
+#include "test/core/program/batch_of.h"
 #include "test/core/program/job.h"
 #include "test/core/program/slopes.h"
 
@@ -38,11 +39,8 @@ struct NumberedBatch {
       for (std::int64_t i = 0; i < width; ++i) inputs.push_back(normal(random));
       targets.push_back(static_cast<std::int32_t>(number % 3));
     }
-    batch.inputs = {{inputs.data(), DType::float32, samples * width}};
-    batch.targets = {{targets.data(), DType::int32, samples}};
-    batch.weights = {weights.data(), DType::float32, samples};
-    batch.samples = {numbers.data(), DType::int64, samples};
-    batch.count = batch.global_count = samples;
+    batch = batch_of(inputs, targets, weights, numbers);
+    batch.global_count = samples;
   }
 };
 

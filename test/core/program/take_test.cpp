@@ -2,6 +2,7 @@
 #include <cmath>
 #include <string>
 
+#include "test/core/program/batch_of.h"
 #include "test/core/program/job.h"
 #include "test/core/program/slopes.h"
 
@@ -24,15 +25,7 @@ struct Samples {
                              weights = std::vector<float>(samples, 1.0f);
   std::vector<std::int64_t> numbers = std::vector<std::int64_t>(samples);
 
-  Batch batch() {
-    Batch batch;
-    batch.inputs = {{inputs.data(), DType::float32, std::ssize(inputs)}};
-    batch.targets = {{targets.data(), DType::float32, std::ssize(targets)}};
-    batch.weights = {weights.data(), DType::float32, samples};
-    batch.samples = {numbers.data(), DType::int64, samples};
-    batch.count = samples;
-    return batch;
-  }
+  Batch batch() { return batch_of(inputs, targets, weights, numbers); }
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "parallel/trainer/initial_weights.h"
 #include "test/catch.h"
+#include "test/core/program/batch_of.h"
 #include "test/core/program/job.h"
 #include "test/core/program/slopes.h"
 
@@ -43,15 +44,7 @@ struct Samples {
       numbers.push_back(i);
     }
   }
-  Batch batch() {
-    Batch batch;
-    batch.inputs = {{inputs.data(), DType::float32, std::ssize(inputs)}};
-    batch.targets = {{targets.data(), DType::float32, std::ssize(targets)}};
-    batch.weights = {weights.data(), DType::float32, samples};
-    batch.samples = {numbers.data(), DType::int64, samples};
-    batch.count = samples;
-    return batch;
-  }
+  Batch batch() { return batch_of(inputs, targets, weights, numbers); }
 };
 
 }  // namespace
