@@ -38,6 +38,14 @@ bool reads_averages(const Program& program, bool with_training) {
   return program.flat.averages && with_training && !trains(program);
 }
 
+// Whether a program gathers its parameters once in each run, into their region. Otherwise gathered parameters are
+// activations in the slot.
+bool gathers_once(const Program& program) {
+  const ParameterLayout& flat = program.flat;
+  return flat.shares(Quantity::parameters) && flat.trainable_count > 0 &&
+         program.tensor(flat.parameters.front().parameter).role == Role::parameter;
+}
+
 // Number of elements of one slot of the gradients: one set of gradients and sums, and the gap to the next set.
 std::int64_t elements_of_slot(const ParameterLayout& flat, bool with_gradients) {
   const std::int64_t gradients = with_gradients ? flat.local_count(Quantity::gradients) : 0;
@@ -60,6 +68,8 @@ class FlatRegions {
         put(entry.parameter, Region::parameters, flat_.frozen_offset(entry));
       } else if (!flat_.shares(Quantity::parameters)) {
         put(entry.parameter, trainable_, entry.offset);
+      } else if (gathers_once(program_)) {
+        put(entry.parameter, Region::gathered, entry.offset);
       }
       if (!flat_.shares(Quantity::gradients)) put(entry.gradient, Region::gradients, entry.offset);
     }
@@ -134,8 +144,10 @@ class FlatRegions {
   const Region trainable_;  // the region of the program's trainable parameters
 };
 
-// Sets the bytes of the flat regions. `gradient_slots`: the largest number of gradient slots of any program.
-void size_flat_regions(const ParameterLayout& flat, bool with_gradients, int gradient_slots, MemoryPlan& plan) {
+// Sets the bytes of the flat regions. `gradient_slots`: the largest number of gradient slots of any program; `gathers`:
+// whether the programs gather parameters once in each run.
+void size_flat_regions(const ParameterLayout& flat, bool with_gradients, int gradient_slots, bool gathers,
+                       MemoryPlan& plan) {
   constexpr std::int64_t element = size_of(DType::float32);
   const auto set = [&plan](Region region, std::int64_t count) {
     plan.bytes[static_cast<std::size_t>(region)] = checked_multiply(count, element);
@@ -150,6 +162,7 @@ void size_flat_regions(const ParameterLayout& flat, bool with_gradients, int gra
       with_gradients ? checked_multiply(std::ssize(flat.states), flat.local_count(Quantity::states)) : 0);
   set(Region::averages, with_gradients && flat.averages ? parameters : 0);
   set(Region::statistics, flat.statistic_count);
+  set(Region::gathered, gathers ? flat.trainable_count : 0);
   plan.sums = checked_multiply(gradients, element);
 }
 
@@ -209,7 +222,7 @@ MemoryPlan least_memory(const std::vector<Program>& programs) {
   const bool training = std::any_of(programs.begin(), programs.end(), trains);
   int slots = 1;
   for (const Program& program : programs) slots = std::max(slots, program.flat.gradient_slots);
-  size_flat_regions(programs.front().flat, training, slots, plan);
+  size_flat_regions(programs.front().flat, training, slots, gathers_once(programs.front()), plan);
   for (const Program& program : programs) {
     for (const Segment& segment : program.segments) {
       for (const Op& op : segment.ops) {
@@ -244,7 +257,7 @@ MemoryPlan place_tensors(std::vector<PlacedProgram>& programs, const DeviceTrait
     require_equal_layouts(flat, placed.program.flat);
     gradient_slots = std::max(gradient_slots, placed.program.flat.gradient_slots);
   }
-  size_flat_regions(flat, training, gradient_slots, plan);
+  size_flat_regions(flat, training, gradient_slots, gathers_once(programs.front().program), plan);
   SharedByName copies;
   SharedByName scalars;
   SharedByName caches;

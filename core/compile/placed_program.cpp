@@ -6,30 +6,26 @@
 namespace trainctl {
 
 std::string_view name_of(Region region) {
-  static constexpr std::array<std::string_view, region_count> names{"parameters",
-                                                                    "gradients",
-                                                                    "partial gradients",
-                                                                    "optimizer state",
-                                                                    "moving averages",
-                                                                    "running statistics",
-                                                                    "converted weights",
-                                                                    "scalars",
-                                                                    "keys and values",
-                                                                    "batches",
-                                                                    "activations and workspace"};
+  static constexpr std::array<std::string_view, region_count> names{
+      "parameters",          "gradients",         "partial gradients",
+      "optimizer state",     "moving averages",   "running statistics",
+      "gathered parameters", "converted weights", "scalars",
+      "keys and values",     "batches",           "activations and workspace"};
   return names[static_cast<std::size_t>(region)];
 }
 
 bool is_exchanged(Region region, const ParameterLayout& layout, bool on_host) {
   switch (region) {
     case Region::gradients:
+    case Region::gathered:
       return true;
     case Region::parameters:
       return layout.shares(Quantity::states);
     case Region::averages:
       return layout.shares(Quantity::parameters);  // evaluation gathers them
     case Region::slot:
-      return layout.shares(Quantity::gradients) && on_host;  // buckets of gradients, and parameters that are gathered
+      // Buckets of gradients, and parameters that are gathered.
+      return on_host && (layout.shares(Quantity::gradients) || layout.shares(Quantity::parameters));
     default:
       return false;
   }

@@ -23,13 +23,14 @@ enum class Region {
   states,
   averages,
   statistics,
+  gathered,
   copies,
   scalars,
   caches,
   batches,
   slot
 };
-inline constexpr int region_count = 11;
+inline constexpr int region_count = 12;
 
 // Returns the name of a region as `check` prints it, such as "parameters" or "activations and workspace".
 std::string_view name_of(Region region);

@@ -166,23 +166,21 @@ void reduce_decisions(Program& program, const MeshRank& rank, TensorId squares, 
 // Adds the segment that divides kernels by their spectral norms, before all others.
 void prepare_kernels(Program& program, const std::vector<GraphSpectralNorm>& norms) {
   if (norms.empty()) return;
-  Segment segment{Phase::prepare, {}, {}};
+  std::vector<Op> ops;
   for (const GraphSpectralNorm& norm : norms) {
     const Tensor& kernel = program.tensor(norm.kernel);
     if (kernel.shard || program.flat.shares(Quantity::parameters)) {
       throw Error(ErrorKind::config, kernel.location,
                   format("spectral_normalization needs the whole kernel, but ranks hold shards of '{}'", kernel.name),
-                  "use no tensor parallelism and no `strategy.shard: parameters`");
+                  "use no tensor parallelism, no `strategy.shard: parameters` and no `strategy.parameter_dtype`");
     }
-    segment.ops.push_back({std::make_shared<SpectralNorm>(norm.iterations),
-                           {norm.kernel, norm.vector},
-                           {norm.kernel, norm.vector},
-                           kernel.name,
-                           kernel.location});
+    ops.push_back({std::make_shared<SpectralNorm>(norm.iterations),
+                   {norm.kernel, norm.vector},
+                   {norm.kernel, norm.vector},
+                   kernel.name,
+                   kernel.location});
   }
-  if (program.streams > 1) program.schedule.front().waits = true;
-  program.schedule.insert(program.schedule.begin(), ScheduleItem{static_cast<int>(program.segments.size()), 0, 0});
-  program.segments.push_back(std::move(segment));
+  program.prepare(std::move(ops));
 }
 
 }  // namespace

@@ -43,10 +43,12 @@ void order_shared(std::vector<FlatEntry>& entries, const Graph& graph) {
 
 }  // namespace
 
-void ParameterLayout::share(int replicas, int replica, Quantity last, std::vector<FlatBucket> of_parameters) {
+void ParameterLayout::share(int replicas, int replica, std::set<Quantity> quantities,
+                            std::vector<FlatBucket> of_parameters) {
+  require(quantities.contains(Quantity::states), "replicas that share no update share a quantity");
   replicas_ = replicas;
   replica_ = replica;
-  last_shared_ = last;
+  shared_ = std::move(quantities);
   buckets = std::move(of_parameters);
 }
 

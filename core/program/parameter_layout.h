@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -63,9 +64,8 @@ struct FlatBucket {
   std::vector<std::string> state_names = {};  // names of the states of the player's optimizer
 };
 
-// The quantities with the layout of the trainable parameters. Replicas that share a quantity also share the quantities
-// before it in this list (Rajbhandari et al., 2020: stages 1 to 3 of ZeRO). Moving averages are shared if the
-// parameters are shared.
+// The quantities with the layout of the trainable parameters. Replicas that share any of them share the states
+// (Rajbhandari et al., 2020: stages 1 to 3 of ZeRO). Moving averages are shared if the parameters are shared.
 enum class Quantity { states, gradients, parameters };
 
 // The range of a trainable parameter that a rank holds or updates.
@@ -102,12 +102,12 @@ class ParameterLayout {
   bool sums_are_reduced = false;  // whether a strategy reduces `reduced`, except the sums that finish_training adds
 
   // Divides each of the buckets, which hold all trainable parameters, among the replicas. `replica` is this rank's
-  // number among the replicas. The rank then holds only its own shards of every quantity up to `last`. A bucket's count
-  // must be a multiple of `replicas` times the alignment.
-  void share(int replicas, int replica, Quantity last, std::vector<FlatBucket> of_parameters);
+  // number among the replicas. The rank then holds only its own shards of the `quantities`, which contain the states. A
+  // bucket's count must be a multiple of `replicas` times the alignment.
+  void share(int replicas, int replica, std::set<Quantity> quantities, std::vector<FlatBucket> of_parameters);
   // Whether this rank holds only its shards of a quantity; shares(Quantity::states): whether it updates only its
   // shards.
-  bool shares(Quantity quantity) const { return replicas_ > 1 && quantity <= last_shared_; }
+  bool shares(Quantity quantity) const { return replicas_ > 1 && shared_.contains(quantity); }
 
   // Elements that this rank holds of a quantity: of each optimizer state, or of trainable parameters or gradients.
   std::int64_t local_count(Quantity quantity) const;
@@ -153,7 +153,7 @@ class ParameterLayout {
  private:
   int replicas_ = 1;  // number of replicas that share the update; 1: each replica updates all parameters
   int replica_ = 0;
-  Quantity last_shared_ = Quantity::states;
+  std::set<Quantity> shared_;
 };
 
 // The layout of a training graph, without offsets: trainable parameters in the order in which the backward ops finish

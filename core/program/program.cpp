@@ -42,6 +42,13 @@ TensorId Program::add(std::string name, Shape shape, DType dtype, Role role) {
   return static_cast<TensorId>(tensors.size() - 1);
 }
 
+void Program::prepare(std::vector<Op> ops) {
+  if (ops.empty()) return;
+  if (streams > 1) schedule.front().waits = true;
+  schedule.insert(schedule.begin(), ScheduleItem{static_cast<int>(segments.size()), 0, 0});
+  segments.push_back({Phase::prepare, {}, std::move(ops)});
+}
+
 std::set<int> Program::segments_of_rest() const {
   std::set<int> segments;
   for (const ScheduleItem& item : schedule) {

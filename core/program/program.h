@@ -17,7 +17,8 @@
 
 namespace trainctl {
 
-// The phase of a step that a segment belongs to. `prepare` changes parameters before the first forward pass. `count`
+// The phase of a step that a segment belongs to. `prepare` changes or gathers parameters before the first
+// forward pass. `count`
 // counts the positions of outputs in all micro-batches before the first forward pass. `exchange` moves tensors of a
 // micro-batch between stages of the pipeline, or adds the values of replicas and compute streams; `copies` makes
 // compute copies of parameters.
@@ -135,6 +136,8 @@ struct Program {
   int find(Phase phase) const;
   const Tensor& tensor(TensorId id) const { return tensors[index(id)]; }
   TensorId add(std::string name, Shape shape, DType dtype, Role role);
+  // Adds a segment of the phase `prepare`, which runs before all others.
+  void prepare(std::vector<Op> ops);
 };
 
 }  // namespace trainctl

@@ -24,7 +24,7 @@ void add_shards(const StrategyOptions& given, StrategyOptions options, bool has_
     // Sharded gradients and parameters are communicated in every micro-batch.
     if (is_sharded && options.pipeline.value > 1 && shard != Shard::optimizer) continue;
     options.shard = shard;
-    options.parameter_dtype = shard == Shard::parameters ? given.parameter_dtype : CommunicatedDType::float32;
+    options.parameter_dtype = shard != Shard::none ? given.parameter_dtype : CommunicatedDType::float32;
     all.push_back(options);
   }
 }

@@ -10,6 +10,7 @@
 #include "core/graph/ops/collectives.h"
 #include "core/graph/ops/reshaping/shaping.h"
 #include "parallel/strategies/buckets.h"
+#include "parallel/strategies/gathered_once.h"
 
 namespace trainctl {
 namespace {
@@ -38,11 +39,6 @@ class Gatherer {
   }
 
   Program run() {
-    const bool trains = program_.find(Phase::update) >= 0;
-    std::vector<FlatBucket>& buckets = program_.flat.buckets;
-    for (std::size_t b = 0; b < buckets.size() && !trains; ++b) {
-      buckets[b].parameter = add_parameter_shard(program_, b);
-    }
     const std::set<int> of_rest = program_.segments_of_rest();
     std::map<std::pair<Phase, bool>, std::vector<Gathered>> gathered;
     for (std::size_t s = 0; s < program_.segments.size(); ++s) {
@@ -187,9 +183,13 @@ TensorId add_parameter_shard(Program& program, std::size_t bucket) {
 
 Program gather_parameters(Program program, const MeshRank& rank, const Strategy& strategy) {
   if (!program.flat.shares(Quantity::parameters)) return program;
-  return Gatherer(std::move(program), rank.size(MeshAxis::data), strategy.overlap,
-                  strategy.options.parameter_dtype == CommunicatedDType::bfloat16)
-      .run();
+  const int replicas = rank.size(MeshAxis::data);
+  std::vector<FlatBucket>& buckets = program.flat.buckets;
+  const bool trains = program.find(Phase::update) >= 0;
+  for (std::size_t b = 0; b < buckets.size() && !trains; ++b) buckets[b].parameter = add_parameter_shard(program, b);
+  if (strategy.options.shard != Shard::parameters) return gather_once(std::move(program), replicas, strategy.overlap);
+  const bool rounds = strategy.options.parameter_dtype == CommunicatedDType::bfloat16;
+  return Gatherer(std::move(program), replicas, strategy.overlap, rounds).run();
 }
 
 }  // namespace trainctl

@@ -9,10 +9,12 @@ namespace trainctl {
 // Adds the tensor for this rank's shard of the parameters of bucket number `bucket`.
 TensorId add_parameter_shard(Program& program, std::size_t bucket);
 
-// If the layout shards parameters (`shard: parameters`), gathers each bucket before the first op that reads it, in the
-// forward pass and again in the backward pass. Between the passes no rank holds the whole bucket. With overlap the next
-// two buckets are gathered while the ops that read this one run. With `parameter_dtype: bfloat16`, buckets of matrices
-// are rounded before they are gathered. Applies to training and evaluation programs; other programs are not changed.
+// If the layout shards parameters, adds the ops that gather them. With `shard: parameters` each bucket is gathered
+// before the first op that reads it, in the forward pass and again in the backward pass. Between the passes no rank
+// holds the whole bucket. With overlap the next two buckets are gathered while the ops that read this one run.
+// Otherwise they are gathered once for each step (gathered_once.h). With `parameter_dtype: bfloat16`, buckets of
+// matrices are rounded before they are gathered. Applies to training and evaluation programs; other programs are not
+// changed.
 Program gather_parameters(Program program, const MeshRank& rank, const Strategy& strategy);
 
 }  // namespace trainctl

@@ -53,9 +53,9 @@ void check_micro_batches(const StrategyOptions& options, const Node& node, Reade
 }
 
 void check_parameter_dtype(const StrategyOptions& options, const Node& node, Reader& reader) {
-  if (options.parameter_dtype == CommunicatedDType::float32 || options.shard == Shard::parameters) return;
+  if (options.parameter_dtype == CommunicatedDType::float32 || options.shard != Shard::none) return;
   reader.error(node.find("parameter_dtype")->location,
-               "parameter_dtype is for parameters that are gathered for each pass: set `shard: parameters` too");
+               "parameter_dtype is for parameters that replicas gather: set `shard` too");
 }
 
 void check_sequence_parallel(const StrategyOptions& options, const Node& node, Reader& reader) {
@@ -159,8 +159,10 @@ Keys<StrategyOptions> StrategyOptions::keys() {
            "Element type in which gradients are communicated between replicas; bfloat16 halves the bytes: each "
            "replica's gradient is rounded, sums are computed in float32 and rounded again.")
       .key("parameter_dtype", &StrategyOptions::parameter_dtype,
-           "Element type in which `shard: parameters` gathers matrices and filters; bfloat16 halves the bytes. Layers "
-           "that compute in bfloat16 (`train.precision`) round them to it in any case, except learned positions, "
+           "Element type in which `shard` gathers matrices and filters; bfloat16 halves the bytes. With `shard: "
+           "optimizer` "
+           "or `gradients` each rank then also keeps its shard of the parameters in float32. Layers that compute in "
+           "bfloat16 (`train.precision`) round them to it in any case, except learned positions, "
            "weights of expressions and penalties, which read float32. Vectors, such as biases and the weights of "
            "norms, are gathered as float32.")
       .key("sync_every", &StrategyOptions::sync_every,

@@ -93,7 +93,7 @@ struct StrategyOptions {
   bool sequence_parallel = false;  // whether the ranks that share layers split the positions between them
   Shard shard = Shard::none;
   CommunicatedDType gradient_dtype = CommunicatedDType::float32;
-  CommunicatedDType parameter_dtype = CommunicatedDType::float32;  // of matrices and filters with `shard: parameters`
+  CommunicatedDType parameter_dtype = CommunicatedDType::float32;  // of matrices and filters that replicas gather
   Located<int> sync_every{1, {}};  // number of steps that replicas take independently before they are averaged
   Recompute recompute = Recompute::none;
   Size bucket_size = Size::megabytes(25);
@@ -109,6 +109,10 @@ struct StrategyOptions {
   static Keys<StrategyOptions> keys();
 
   bool shares_by_measuring() const { return share.value == ShareValue(ShareMode::automatic); }
+  // Whether a replica holds only its shard of the parameters, so that others must be gathered before a pass.
+  bool gathers_parameters() const {
+    return shard == Shard::parameters || (shard != Shard::none && parameter_dtype != CommunicatedDType::float32);
+  }
   // The number of stages of the pipeline, and the line of the config that sets it.
   int stages() const { return place.empty() ? pipeline.value : static_cast<int>(place.size()); }
   const SourceLocation& stages_location() const {

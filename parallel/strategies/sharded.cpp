@@ -3,6 +3,7 @@
 
 #include <iterator>
 #include <limits>
+#include <set>
 #include <utility>
 
 #include "core/base/format.h"
@@ -24,7 +25,7 @@ class Sharder {
         rounds_(strategy.options.gradient_dtype == CommunicatedDType::bfloat16),
         replicas_(rank.size(MeshAxis::data)),
         shares_gradients_(strategy.options.shard != Shard::optimizer),
-        shares_parameters_(strategy.options.shard == Shard::parameters) {
+        shares_parameters_(strategy.options.gathers_parameters()) {
     const bool reproducible = strategy.options.reproducible.has_value();
     if (reproducible) program_.flat.alignment = norm_chunk;
     // One bucket suffices if several would save neither time nor memory.
@@ -36,10 +37,10 @@ class Sharder {
       separate_vectors(buckets, program_.flat, program_.tensors);
     }
     for (std::vector<TensorId>& gradients : buckets) add(std::move(gradients));
-    const Quantity last = shares_parameters_  ? Quantity::parameters
-                          : shares_gradients_ ? Quantity::gradients
-                                              : Quantity::states;
-    program_.flat.share(replicas_, rank.along(MeshAxis::data), last, std::move(buckets_));
+    std::set<Quantity> shared{Quantity::states};
+    if (shares_gradients_) shared.insert(Quantity::gradients);
+    if (shares_parameters_) shared.insert(Quantity::parameters);
+    program_.flat.share(replicas_, rank.along(MeshAxis::data), std::move(shared), std::move(buckets_));
     for (std::size_t b = 0; b < wholes_.size(); ++b) add_shards(b);
     if (!shares_parameters_) gather_after_update();
   }

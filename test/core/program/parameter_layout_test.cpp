@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <random>
+#include <set>
 
 #include "test/catch.h"
 
@@ -30,9 +31,9 @@ struct RandomParameters {
     layout.states = {"m", "v"};
     layout.alignment = random() % 3 == 0 ? 64 : flat_alignment;
   }
-  ParameterLayout of_replica(int replicas, int replica, Quantity last) {
+  ParameterLayout of_replica(int replicas, int replica, const std::set<Quantity>& quantities) {
     ParameterLayout shared = layout;
-    if (replicas > 1) shared.share(replicas, replica, last, buckets);
+    if (replicas > 1) shared.share(replicas, replica, quantities, buckets);
     shared.assign_offsets(tensors);
     return shared;
   }
@@ -40,16 +41,23 @@ struct RandomParameters {
 
 constexpr Quantity quantities[] = {Quantity::states, Quantity::gradients, Quantity::parameters};
 
+// The quantities that replicas share: those of `shard: optimizer`, `gradients` and `parameters`, and the states and
+// parameters without the gradients.
+const std::set<Quantity> shared_quantities[] = {{Quantity::states},
+                                                {Quantity::states, Quantity::gradients},
+                                                {Quantity::states, Quantity::gradients, Quantity::parameters},
+                                                {Quantity::states, Quantity::parameters}};
+
 TEST_CASE("replicas update each element of each parameter once, at its offset in all regions") {
   std::mt19937 random(5);
   for (int round = 0; round < 200; ++round) {
     RandomParameters parameters(random);
     const int replicas = 1 + static_cast<int>(random() % 5);
-    const Quantity last = quantities[random() % 3];
+    const std::set<Quantity>& shared = shared_quantities[random() % 4];
     INFO("round " << round << ", " << replicas << " replicas");
     std::vector<int> updates;  // by element of the layout
     for (int replica = 0; replica < replicas; ++replica) {
-      const ParameterLayout layout = parameters.of_replica(replicas, replica, last);
+      const ParameterLayout layout = parameters.of_replica(replicas, replica, shared);
       updates.resize(static_cast<std::size_t>(layout.trainable_count));
       std::vector<int> in_region(static_cast<std::size_t>(layout.local_count(Quantity::states)));
       for (const LocalExtent& extent : layout.local_extents()) {
@@ -74,7 +82,7 @@ TEST_CASE("replicas update each element of each parameter once, at its offset in
         REQUIRE(layout.frozen_offset(frozen) >= layout.local_count(Quantity::parameters));
       }
     }
-    const ParameterLayout layout = parameters.of_replica(replicas, 0, last);
+    const ParameterLayout layout = parameters.of_replica(replicas, 0, shared);
     std::vector<int> expected(updates.size(), 0);  // 0: a gap
     for (const FlatEntry& entry : layout.parameters) {
       if (entry.gradient != no_tensor) std::fill_n(expected.begin() + entry.offset, entry.count, 1);
@@ -90,7 +98,7 @@ TEST_CASE("the ranges of an update have each element's own decay") {
     RandomParameters parameters(random);
     const int replicas = 1 + static_cast<int>(random() % 4);
     for (int replica = 0; replica < replicas; ++replica) {
-      const ParameterLayout layout = parameters.of_replica(replicas, replica, Quantity::gradients);
+      const ParameterLayout layout = parameters.of_replica(replicas, replica, {Quantity::states, Quantity::gradients});
       for (std::size_t b = 0; b < layout.buckets.size(); ++b) {
         const FlatBucket& bucket = layout.buckets[b];
         const bool by_parameter = replicas == 1 && random() % 2 == 0;
@@ -120,14 +128,14 @@ TEST_CASE("the ranges of an update have each element's own decay") {
 TEST_CASE("replicas hold only their shards of the quantities that they share, and all of the others") {
   std::mt19937 random(7);
   RandomParameters parameters(random);
-  for (const Quantity last : quantities) {
-    const ParameterLayout layout = parameters.of_replica(4, 1, last);
+  for (const std::set<Quantity>& shared : shared_quantities) {
+    const ParameterLayout layout = parameters.of_replica(4, 1, shared);
     for (const Quantity quantity : quantities) {
-      CHECK(layout.shares(quantity) == (quantity <= last));
-      CHECK(layout.local_count(quantity) == layout.trainable_count / (quantity <= last ? 4 : 1));
+      CHECK(layout.shares(quantity) == shared.contains(quantity));
+      CHECK(layout.local_count(quantity) == layout.trainable_count / (shared.contains(quantity) ? 4 : 1));
     }
   }
-  const ParameterLayout alone = parameters.of_replica(1, 0, Quantity::parameters);
+  const ParameterLayout alone = parameters.of_replica(1, 0, shared_quantities[2]);
   CHECK_FALSE(alone.shares(Quantity::states));
   CHECK(alone.local_count(Quantity::parameters) == alone.trainable_count);
 }

@@ -12,10 +12,12 @@ using namespace trainctl::mesh_training;
 
 namespace {
 
-Setup setup_of(CommunicatedDType parameter_dtype, bool overlap = false) {
+constexpr Shard shards[] = {Shard::optimizer, Shard::gradients, Shard::parameters};
+
+Setup setup_of(Shard shard, CommunicatedDType parameter_dtype, bool overlap = false) {
   return {.mesh = {.data = 2, .tensor = 2},
           .micro_batches = 2,
-          .shard = Shard::parameters,
+          .shard = shard,
           .overlap = overlap,
           .parameter_dtype = parameter_dtype,
           .compute = DType::bfloat16,
@@ -32,24 +34,27 @@ const Case& case_of(const std::string& name) {
 TEST_CASE("parameters that are gathered as bfloat16 change no bit of layers that compute in bfloat16") {
   for (const char* name : {"mlp", "cnn", "sequence", "transformer"}) {
     const Case& which = case_of(name);
-    const Outcome exact = train(which, setup_of(CommunicatedDType::float32));
-    CHECK(exact.losses.back() < exact.losses.front());
-    for (const bool overlap : {false, true}) {
-      CAPTURE(name, overlap);
-      const Outcome rounded = train(which, setup_of(CommunicatedDType::bfloat16, overlap));
-      CHECK(rounded.losses == exact.losses);
-      CHECK(rounded.evaluated == exact.evaluated);
-      CHECK(rounded.weights == exact.weights);
-      CHECK(rounded.state == exact.state);
+    for (const Shard shard : shards) {
+      const Outcome exact = train(which, setup_of(shard, CommunicatedDType::float32));
+      CHECK(exact.losses.back() < exact.losses.front());
+      for (const bool overlap : {false, true}) {
+        CAPTURE(name, shard, overlap);
+        const Outcome rounded = train(which, setup_of(shard, CommunicatedDType::bfloat16, overlap));
+        CHECK(rounded.losses == exact.losses);
+        CHECK(rounded.evaluated == exact.evaluated);
+        CHECK(rounded.weights == exact.weights);
+        CHECK(rounded.state == exact.state);
+      }
     }
   }
 }
 
 TEST_CASE("parameters that are gathered as bfloat16 take half of the bytes, except vectors") {
-  const auto bytes = [](CommunicatedDType dtype) {
+  const Shard shard = GENERATE(from_range(shards));
+  const auto bytes = [shard](CommunicatedDType dtype) {
     const Network network = case_of("transformer").make();
     Reader reader;
-    const Setup setup{.mesh = {.data = 2}, .shard = Shard::parameters, .parameter_dtype = dtype};
+    const Setup setup{.mesh = {.data = 2}, .shard = shard, .parameter_dtype = dtype};
     const Program program = training_program(network.job.spec, {6, 1}, reader, parallelism(strategy_of(setup), 0));
     reader.throw_if_failed();
     std::int64_t sum = 0;
