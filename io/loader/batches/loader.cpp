@@ -179,6 +179,7 @@ class Loader : public std::enable_shared_from_this<Loader> {
       const EpochOrder order(plan_.samples(), entry.position.seed, entry.position.epoch,
                              options_.training && options_.shuffle);
       const std::int64_t end = share.count * (chunk + 1) / chunks_;
+      slow_read_.begins(worker, batch);
       for (std::int64_t i = share.count * chunk / chunks_; i < end && !stopping_.load(std::memory_order_relaxed); ++i) {
         const std::int64_t position = order[entry.position.offset + share.at(i)];
         const std::int64_t number = split_->subset()[position];
@@ -210,7 +211,7 @@ class Loader : public std::enable_shared_from_this<Loader> {
       wait_while(buffer.pending, pending, 100);
       abandoned_ = grace.is_over();
       if (abandoned_) return false;
-      if (Clock::now() - start > std::chrono::milliseconds(100)) slow_read_.waits();
+      if (Clock::now() - start > std::chrono::milliseconds(100)) slow_read_.waits(used_);
     }
     slow_read_.ends();
     batch_.waited_seconds = std::chrono::duration<double>(Clock::now() - start).count();

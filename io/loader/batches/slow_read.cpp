@@ -26,13 +26,16 @@ SlowRead::SlowRead(const DataSplit& split, int workers, bool training, std::func
       flight_(std::move(flight)),
       workers_(std::make_unique<Worker[]>(static_cast<std::size_t>(workers))) {}
 
-void SlowRead::waits() {
+void SlowRead::waits(std::int64_t batch) {
   FlightRecord* const flight = flight_ ? flight_() : nullptr;
   if (flight == nullptr) return;
   std::int64_t reading = -1;
   for (int i = 0; i < count_; ++i) {
-    const std::int64_t position = workers_[static_cast<std::size_t>(i)].position.load(std::memory_order_relaxed);
-    if (position < 0) continue;
+    const Worker& worker = workers_[static_cast<std::size_t>(i)];
+    // The position is loaded first: it is a sample of this batch, or the last sample of an earlier one, which the next
+    // call replaces.
+    const std::int64_t position = worker.position.load(std::memory_order_acquire);
+    if (position < 0 || worker.batch.load(std::memory_order_relaxed) != batch) continue;
     reading = position;
     if (position == entered_) return;  // this read still goes on
   }

@@ -1,7 +1,7 @@
 // Enters in the flight record which sample a loader waits for, so that a read that hangs can be named.
 //
-// A worker stores the position of its sample before each read, which costs next to nothing. Only a wait of more than a
-// tenth of a second looks at these positions and finds the sample's name.
+// A worker stores its batch, and the position of its sample before each read, which costs next to nothing. Only a wait
+// of more than a tenth of a second looks at these positions and finds the sample's name.
 #pragma once
 
 #include <atomic>
@@ -22,18 +22,23 @@ class SlowRead {
   // recorded. The split must outlive this object.
   SlowRead(const DataSplit& split, int workers, bool training, std::function<FlightRecord*()> flight);
 
+  // Called by a worker before it reads samples of a batch.
+  void begins(std::uint32_t worker, std::int64_t batch) {
+    workers_[worker].batch.store(batch, std::memory_order_relaxed);
+  }
   // Called by a worker before it reads the sample at a position of the split, and after its chunk (position -1).
   void reads(std::uint32_t worker, std::int64_t position) {
-    workers_[worker].position.store(position, std::memory_order_relaxed);
+    workers_[worker].position.store(position, std::memory_order_release);
   }
   // Called about ten times a second by the thread that waits for a batch.
-  void waits();
+  void waits(std::int64_t batch);
   // Called by this thread when the wait has ended.
   void ends();
 
  private:
   // In a cache line of its own, since each worker writes often.
   struct alignas(64) Worker {
+    std::atomic<std::int64_t> batch{-1};
     std::atomic<std::int64_t> position{-1};  // -1: reads no sample
   };
 
