@@ -81,6 +81,13 @@ TEST_CASE("ranks on GPUs learn what one rank learns if they share the update, wi
                   {{"nccl", "float32"}, {"staged", "bfloat16"}});
 }
 
+TEST_CASE("ranks on GPUs learn what one rank learns if they gather parameters as bfloat16") {
+  compare_on_gpus(2, mlp_model + adam,
+                  {{"strategy={shard: optimizer, parameter_dtype: bfloat16}"},
+                   {"strategy={shard: parameters, parameter_dtype: bfloat16}"}},
+                  {{"nccl", "bfloat16"}, {"staged", "bfloat16"}});
+}
+
 TEST_CASE("ranks on GPUs learn what one rank learns if they split the network, with every transport and precision") {
   compare_on_gpus(2, skip_model + adam, {{"strategy.pipeline=2"}, {"strategy.tensor=2"}},
                   {{"nccl", "float32"}, {"staged", "float32"}, {"nccl", "bfloat16"}, {"staged", "float16"}});
