@@ -72,7 +72,8 @@ class MetricsFanOut final : public MetricsSink {
 // The store of copies in shared memory.
 struct MemoryStore {
   MemoryStore(std::string folder_path, const std::string& resumed_from)
-      : folder(std::move(folder_path)), store(folder, StorePolicy{1}, resumed_from) {}
+      : folder(std::move(folder_path)),
+        store(folder, StorePolicy{.keep = 1, .storage = Storage::shared_memory}, resumed_from) {}
   ~MemoryStore() {
     if (!is_kept) remove_memory_folder(folder);
   }

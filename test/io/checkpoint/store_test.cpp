@@ -291,24 +291,6 @@ TEST_CASE("the link to the best checkpoint stays at the one before if the best o
   CHECK(entries_in(run / "checkpoints") == std::set<std::string>{step(40), "last", "best"});
 }
 
-TEST_CASE("a file that differs on the disk from what was written is found") {
-  const TemporaryFolder folder;
-  const std::string path = folder / "file";
-  const std::string text(100'000, 'x');
-  OutputFile file(path, "shown", 0);
-  file.write(text.data(), std::ssize(text));
-  const FileSeal seal = file.finish();
-  CHECK_NOTHROW(verify_file(path, "shown", seal));
-  ErrorKind kind{};
-  flip_bit(path, 70'000, 2);
-  CHECK(contains(failure_of([&] { verify_file(path, "shown", seal); }, &kind), "shown: file differs on the disk"));
-  CHECK(kind == ErrorKind::resource);
-  write_text(path, text.substr(1));
-  CHECK_THROWS_AS(verify_file(path, "shown", seal), Error);
-  fs::remove(path);
-  CHECK_THROWS_AS(verify_file(path, "shown", seal), Error);
-}
-
 TEST_CASE("a manifest keeps metrics that are not finite and stays valid JSON") {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   Manifest manifest;
