@@ -119,12 +119,17 @@ std::string CheckpointStore::commit(const Snapshot& snapshot, std::span<const st
   return pending_target_.path;
 }
 
+bool CheckpointStore::has(std::int64_t step) const {
+  std::error_code error;
+  return fs::exists(folder_ + "/" + name_of_step(step), error);
+}
+
 // Returns the step of the best checkpoint, or the step that the link `best` points at if that checkpoint could not be
 // written.
 std::optional<std::int64_t> CheckpointStore::best_step_here(const std::optional<BestResult>& best) const {
   if (!best) return std::nullopt;
+  if (has(best->step)) return best->step;
   std::error_code error;
-  if (fs::exists(folder_ + "/" + name_of_step(best->step), error)) return best->step;
   const std::string before = fs::read_symlink(folder_ + "/best", error).string();
   for (const CheckpointFolder& checkpoint : list_checkpoints(run_directory_)) {
     if (name_of_step(checkpoint.step) == before) return checkpoint.step;

@@ -79,6 +79,8 @@ class CheckpointStore final : public SnapshotStore {
   // beyond `keep` removed: first checkpoints of later steps, if the run went back to an earlier step, then the oldest.
   // If the best checkpoint could not be written, `best` stays at the one before.
   std::string commit(const Snapshot& snapshot, std::span<const std::string> files) override;
+  // Whether this directory has a checkpoint of the step.
+  bool has(std::int64_t step) const;
   // Removes all checkpoints.
   void clear();
 

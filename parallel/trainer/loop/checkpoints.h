@@ -54,6 +54,8 @@ class Checkpoints {
   // The step of the best result, if its checkpoint could not be written and no better result was saved since; -1
   // otherwise. After wait() the result is equal on all ranks.
   std::int64_t missing_best_step() const { return missing_best_step_; }
+  // Called on all ranks of a run that goes on without the checkpoint of its best result, of this step.
+  void set_missing_best_step(std::int64_t step) { missing_best_step_ = step; }
   // Returns the step of the newest committed checkpoint; -1 if no checkpoint was committed. After wait() the result is
   // equal on all ranks.
   std::int64_t saved_step() const { return saved_step_; }
