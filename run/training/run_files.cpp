@@ -74,7 +74,7 @@ void open_memory(RunFiles& files, const CheckpointOptions& options, bool restart
   const std::string folder = memory_folder_of(files.directory->path());
   if (!restarted) remove_memory_folder(folder);
   if (!options.memory_every) return;
-  create_memory_folder(folder, 2 * bytes);  // one copy is kept while the next one is written
+  create_memory_folder(folder, copies_in_memory * bytes);
   files.memory = std::make_unique<MemoryStore>(folder, files.resumed_from);
 }
 
