@@ -63,11 +63,13 @@ void record_failure(MetricsSink& sink, const Error& error, const TrainingLoop& l
   }
 }
 
-// Returns the function that tells this run's supervisor how long a stop may take. Null without a supervisor, and on
-// other ranks than 0.
-std::function<void(double longest, bool saves)> teller_of_stop_time(const Situation& situation, int rank) {
+// Returns the function that tells this run's supervisor how long a stop may take and whether it can be saved. Null
+// without a supervisor, and on other ranks than 0.
+std::function<void(double longest, bool saves, bool fails)> teller_of_stop_time(const Situation& situation, int rank) {
   if (!situation.supervised || rank != 0) return nullptr;
-  return [&situation](double longest, bool saves) { write_stop_time(situation.status_file, {longest, saves}); };
+  return [&situation](double longest, bool saves, bool fails) {
+    write_stop_time(situation.status_file, {longest, saves, fails});
+  };
 }
 
 class PhaseTraining {

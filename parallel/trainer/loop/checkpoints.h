@@ -25,9 +25,9 @@ class Checkpoints {
     SnapshotMetadata metadata;      // stored in every checkpoint: kernel choices, data fingerprint
     std::string newest = {};        // path of the newest whole checkpoint so far; empty: none, or not rank 0
     // Reports how long a stop may take. `longest`: the longest time so far between two checks of all ranks for a stop
-    // request, in seconds; `saves`: whether a checkpoint is being written. Called on rank 0 when one of them changes.
-    // May be null.
-    std::function<void(double longest, bool saves)> tell_stop_time;
+    // request, in seconds; `saves`: whether a checkpoint is being written; `fails`: whether the last one could not be
+    // written. Called on rank 0 when one of them changes. May be null.
+    std::function<void(double longest, bool saves, bool fails)> tell_stop_time;
   };
 
   // All parts must outlive the object.
