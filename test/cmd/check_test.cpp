@@ -91,7 +91,7 @@ TEST_CASE("check reports which blocks are recomputed to fit, and if even all of 
   CHECK(contains(all.out, "but cluster.memory is"));
 }
 
-TEST_CASE("check shows the shared memory of copies in memory, and says if there is too little") {
+TEST_CASE("check shows the shared memory of copies in memory") {
   const Folder folder;
   const std::string config = folder.write("config.yaml", config_text + "checkpoint: {memory_every: 10 steps}\n");
   const Json checked = Json::parse(trainctl(folder, {"check", config, "--ranks", "2", "--json"}).out);
@@ -99,13 +99,6 @@ TEST_CASE("check shows the shared memory of copies in memory, and says if there 
   CHECK(contains(trainctl(folder, {"check", config, "--ranks", "2"}).out, "rank 0's host: copies in /dev/shm"));
   CHECK(Json::parse(trainctl(folder, {"check", config, "--json", "--set", "checkpoint.memory_every=none"}).out)
             .at("shared_memory_bytes") == 0);
-  const Finished large = trainctl(
-      folder, {"check", config, "--ranks", "1", "--measure", "--set", "cluster.memory=4000 TB", "--set",
-               "model={layers: [flatten, {dense: {units: 300000}}, {dense: {units: 300000}}, {dense: {units: 5}}]}"});
-  INFO(large.errors);
-  CHECK(large.code == 6);
-  CHECK(contains(large.errors, "/dev/shm: no copies of the run's state can be kept in memory: it has "));
-  CHECK(contains(large.errors, "but two copies need 72"));
 }
 
 TEST_CASE("check reports that batch normalization depends on the number of ranks") {
