@@ -57,6 +57,7 @@ void print_json(const Checked& checked) {
                {"flops_per_sample", checked.flops_per_sample},
                {"arena_bytes", checked.memory.of(Region::slot)},
                {"memory_bytes", memory},
+               {"shared_memory_bytes", checked.shared_memory},
                {"kernels_not_chosen", checked.assumed},
                {"data_at_hand", checked.data_at_hand},
                {"micro_batches", checked.micro_batches()},
@@ -160,6 +161,7 @@ void print_text(const RunSpec& spec, const Checked& checked) {
     if (line.bytes > 0) add(line.name, line.bytes, all_chosen || !line.depends_on_kernels);
   }
   add(checked.memory.on_host ? "total" : "total on the GPU", checked.memory.total(), all_chosen);
+  if (checked.shared_memory > 0) add(shared_memory_line, checked.shared_memory, true);
   answer(phases_text(checked) + text + memory.text() + mesh_text(checked) + notes(spec, checked));
 }
 

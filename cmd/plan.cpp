@@ -191,6 +191,9 @@ int show_plan(Plan plan, PlanRequest& request, const PlanOptions& options, const
   plan.target.exact = choices != nullptr && choices->assumed() == 0;
   if (!options.timeline.empty()) write_file(options.timeline, timeline_of(plan.prediction));
   plan.length = training_length(plan.prediction, spec.train, request.data.training_samples);
+  std::vector<const Program*> stages;
+  for (const PlannedStage& stage : plan.prediction.stages) stages.push_back(&stage.programs.programs().front());
+  plan.shared_memory = shared_memory_bytes(stages, spec.checkpoint);
   predict_failures(plan, request, cores);
   const bool fits = plan.prediction.fits(plan.target);
   if (!plan.automatic || !fits)

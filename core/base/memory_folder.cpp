@@ -40,7 +40,21 @@ std::int64_t bytes_in(const std::string& folder) {
   return bytes;
 }
 
+// Throws Error{resource} if the file system has less than `bytes` bytes, of which `own` are used by the run already.
+void require_space(const std::string& shared_memory, std::int64_t bytes, std::int64_t own) {
+  struct statvfs status {};
+  if (statvfs(shared_memory.c_str(), &status) != 0) return;
+  const auto left = static_cast<std::int64_t>(status.f_bavail) * static_cast<std::int64_t>(status.f_frsize);
+  if (left + own >= bytes) return;
+  refuse(shared_memory, format("it has {} left, but two copies need {}", byte_text(left), byte_text(bytes)),
+         "make it larger (mount -o remount,size=...; in a container: --shm-size), or remove checkpoint.memory_every");
+}
+
 }  // namespace
+
+void require_shared_memory(const std::string& shared_memory, std::int64_t bytes) {
+  require_space(shared_memory, bytes, 0);
+}
 
 std::string memory_folder_of(const std::string& run_directory, const std::string& shared_memory) {
   const fs::path directory = fs::absolute(run_directory).lexically_normal();
@@ -53,15 +67,14 @@ std::string memory_folder_of(const std::string& run_directory, const std::string
 void create_memory_folder(const std::string& folder, std::int64_t bytes) {
   create_private(fs::path(folder).parent_path());
   create_private(folder);
-  struct statvfs status {};
-  if (statvfs(folder.c_str(), &status) != 0) return;
-  const auto left = static_cast<std::int64_t>(status.f_bavail) * static_cast<std::int64_t>(status.f_frsize);
-  if (left + bytes_in(folder) >= bytes) return;
   const std::string shared_memory = fs::path(folder).parent_path().parent_path();
-  rmdir(folder.c_str());  // fails if it has a copy from which the run may go on
-  rmdir(fs::path(folder).parent_path().c_str());
-  refuse(shared_memory, format("it has {} left, but two copies need {}", byte_text(left), byte_text(bytes)),
-         "make it larger (mount -o remount,size=...; in a container: --shm-size), or remove checkpoint.memory_every");
+  try {
+    require_space(shared_memory, bytes, bytes_in(folder));
+  } catch (...) {
+    rmdir(folder.c_str());  // fails if it has a copy from which the run may go on
+    rmdir(fs::path(folder).parent_path().c_str());
+    throw;
+  }
 }
 
 void remove_memory_folder(const std::string& folder) {

@@ -37,6 +37,9 @@ struct MemoryLine {
   bool depends_on_kernels = false;  // whether other kernels may need other bytes (compute copies, arena)
 };
 
+// The name of the line for the copies of a run's state in shared memory, which are not the memory of a rank.
+inline constexpr std::string_view shared_memory_line = "rank 0's host: copies in /dev/shm";
+
 struct MemoryPlan {
   std::array<std::int64_t, region_count> bytes{};  // bytes of each region; the slot region counts all slots
   int slots = 1;

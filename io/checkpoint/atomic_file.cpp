@@ -12,7 +12,6 @@
 #include <filesystem>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include "core/base/error.h"
 #include "core/base/format.h"
@@ -23,7 +22,7 @@ namespace trainctl {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::int64_t chunk = 4 << 20;  // hashed while it is still in the cache
+constexpr std::int64_t chunk = 1 << 20;  // hashed while it is still in the cache
 
 std::string folder_of(const std::string& path) {
   const fs::path folder = fs::path(path).parent_path();
@@ -125,31 +124,6 @@ FileSeal OutputFile::finish() {
   if (sync(descriptor_) != 0 && errno != EINVAL) fail();                     // EINVAL: a device or pipe
   if (close(std::exchange(descriptor_, -1)) != 0 && errno != EINTR) fail();  // after EINTR the file is closed, too
   return {bytes_, hash_.finish()};
-}
-
-void verify_file(const std::string& path, const std::string& shown, const FileSeal& seal) {
-  const int descriptor = open_file(path, O_RDONLY);
-  if (descriptor < 0) throw_resource(shown, errno);
-  posix_fadvise(descriptor, 0, 0, POSIX_FADV_DONTNEED);
-  std::vector<char> bytes(static_cast<std::size_t>(chunk));
-  Sha256 hash;
-  FileSeal found;
-  int error = 0;
-  for (;;) {
-    const ssize_t count = read(descriptor, bytes.data(), bytes.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) error = errno;
-    if (count <= 0) break;
-    hash.update(bytes.data(), static_cast<std::size_t>(count));
-    found.bytes += count;
-  }
-  close(descriptor);
-  if (error != 0) throw_resource(shown, error);
-  found.sha256 = hash.finish();
-  if (found == seal) return;
-  throw Error(ErrorKind::resource, SourceLocation{shown},
-              format("{} differs on the disk from what was written", fs::path(path).filename().string()),
-              "check the disk and its file system, or choose another run directory (--run-dir)");
 }
 
 void require_space_for(const std::string& path, std::int64_t need) {

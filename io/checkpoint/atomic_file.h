@@ -47,11 +47,6 @@ class OutputFile {
   Sha256 hash_;
 };
 
-// Reads a finished file again and compares it with its seal; messages call it `shown`. The kernel's copy of the file is
-// dropped first where the file system can do so, so that the bytes come from the disk or, on a network file system,
-// from the server. Throws Error{resource} if the file differs or cannot be read.
-void verify_file(const std::string& path, const std::string& shown, const FileSeal& seal);
-
 // Throws Error{resource}, as if the disk were full, if the file system of the folder of `path` has less space for this
 // user than `need` bytes. A file system that tells no size is taken to have enough.
 void require_space_for(const std::string& path, std::int64_t need);

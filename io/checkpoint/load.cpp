@@ -82,9 +82,10 @@ std::string followed(const std::string& path) {
   return error ? path : (fs::path(path).parent_path() / target).string();
 }
 
-std::optional<LoadedCheckpoint> load_newest_checkpoint(const std::string& run_directory) {
+std::optional<LoadedCheckpoint> load_newest_checkpoint(const std::string& run_directory, std::int64_t after) {
   for (int attempt = 1;; ++attempt) {
-    const std::vector<CheckpointFolder> folders = newest_checkpoints_first(run_directory);
+    std::vector<CheckpointFolder> folders = newest_checkpoints_first(run_directory);
+    std::erase_if(folders, [after](const CheckpointFolder& folder) { return folder.step <= after; });
     std::size_t gone = 0;
     std::vector<std::string> skipped;
     for (const CheckpointFolder& folder : folders) {
@@ -104,6 +105,18 @@ std::optional<LoadedCheckpoint> load_newest_checkpoint(const std::string& run_di
     throw Error(ErrorKind::data, SourceLocation{run_directory},
                 format("none of its {} checkpoints is whole", folders.size()), "start a new run (--resume never)");
   }
+}
+
+std::optional<CheckpointFolder> newest_checkpoint_by_manifest(const std::string& run_directory) {
+  for (const CheckpointFolder& folder : newest_checkpoints_first(run_directory)) {
+    try {
+      if (read_manifest(folder.path).step == folder.step) return folder;
+    } catch (const Error& failure) {
+      if (failure.kind() != ErrorKind::data) throw;
+      // The manifest is damaged, or the folder was removed meanwhile.
+    }
+  }
+  return std::nullopt;
 }
 
 LoadedCheckpoint load_named_checkpoint(const std::string& path) {

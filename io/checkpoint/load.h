@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -29,9 +30,14 @@ Manifest read_manifest(const std::string& checkpoint);
 // one differs from its hash.
 LoadedCheckpoint load_checkpoint(const std::string& path);
 
-// Loads the newest whole checkpoint of a run directory, and logs a warning for each damaged one that it skips. Returns
-// no value if there is no checkpoint; throws Error{data} if there are checkpoints and none is whole.
-std::optional<LoadedCheckpoint> load_newest_checkpoint(const std::string& run_directory);
+// Loads the newest whole checkpoint of a run directory, and logs a warning for each damaged one that it skips. Only
+// checkpoints of steps after `after` count. Returns no value if there is no checkpoint; throws Error{data} if there are
+// checkpoints and none is whole.
+std::optional<LoadedCheckpoint> load_newest_checkpoint(const std::string& run_directory, std::int64_t after = -1);
+
+// Returns the newest checkpoint of a run directory whose manifest is readable; no value if there is none. Reads no
+// tensors: the checkpoint may be damaged.
+std::optional<CheckpointFolder> newest_checkpoint_by_manifest(const std::string& run_directory);
 
 // Loads the checkpoint that a user names: `path` is a checkpoint's folder, a link to such a folder, or a run directory,
 // whose newest whole checkpoint is loaded. If a running trainctl changes the link meanwhile, its new target is loaded.

@@ -38,8 +38,7 @@ std::string_view dtype_name(DType dtype) {
 
 }  // namespace
 
-void write_safetensors(OutputFile& file, std::span<const NamedTensor> tensors,
-                       const std::map<std::string, std::string>& metadata) {
+std::string safetensors_head(std::span<const NamedTensor> tensors, const std::map<std::string, std::string>& metadata) {
   Json header = Json::object();
   if (!metadata.empty()) header["__metadata__"] = metadata;
   std::int64_t offset = 0;
@@ -55,8 +54,15 @@ void write_safetensors(OutputFile& file, std::span<const NamedTensor> tensors,
   std::string text = json_text(header);
   text.resize((text.size() + 7) / 8 * 8, ' ');  // so that the tensors are aligned
   const std::uint64_t length = text.size();
-  file.write(&length, sizeof length);
-  file.write(text.data(), static_cast<std::int64_t>(length));
+  std::string head(sizeof length, '\0');
+  std::memcpy(head.data(), &length, sizeof length);
+  return head + text;
+}
+
+void write_safetensors(OutputFile& file, std::span<const NamedTensor> tensors,
+                       const std::map<std::string, std::string>& metadata) {
+  const std::string head = safetensors_head(tensors, metadata);
+  file.write(head.data(), std::ssize(head));
   for (const NamedTensor& tensor : tensors) file.write(tensor.view.data, tensor.view.bytes());
 }
 

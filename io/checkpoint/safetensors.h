@@ -46,7 +46,12 @@ inline constexpr std::int64_t largest_safetensors_header = 100'000'000;
 // `path`.
 SafetensorsHeader parse_safetensors_header(std::string_view header, std::int64_t data_bytes, const std::string& path);
 
-// Writes tensors, or shards with the shapes of their extents, in the given order. Names must be unique.
+// Returns what precedes the tensors' bytes in a file with these tensors, or shards with the shapes of their extents, in
+// the given order: the length of the header, and the header. Names must be unique.
+std::string safetensors_head(std::span<const NamedTensor> tensors,
+                             const std::map<std::string, std::string>& metadata = {});
+
+// Writes a whole file.
 void write_safetensors(OutputFile& file, std::span<const NamedTensor> tensors,
                        const std::map<std::string, std::string>& metadata = {});
 

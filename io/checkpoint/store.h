@@ -34,15 +34,23 @@ struct CheckpointFolder {
 // be read.
 std::vector<CheckpointFolder> list_checkpoints(const std::string& run_directory);
 
-// Writes the files of a checkpoint into its folder as safetensors files. When write() returns, the file is on the disk
-// and was read again from there and compared with its SHA-256. A
-// shard has its own shape in the file (a range of a flattened tensor is a vector); the manifest records its extent in
-// the tensor.
+// Where the folders of checkpoints are. Files on a disk are read again after they were written, and compared with the
+// memory that they were written from. Shared memory has no disk that could lose them.
+enum class Storage { disk, shared_memory };
+
+// Writes the files of a checkpoint into its folder as safetensors files. When write() returns, the file is in the
+// storage and was verified. A shard has its own shape in the file (a range of a flattened tensor is a vector); the
+// manifest records its extent in the tensor.
 class FolderSink final : public SnapshotSink {
  public:
+  explicit FolderSink(Storage storage = Storage::disk) : storage_(storage) {}
+
   // Returns the file's record for the manifest: see to_text(const Manifest::File&).
   std::string write(const SnapshotTarget& target, const SnapshotFile& file,
                     std::span<const NamedTensor> shards) override;
+
+ private:
+  Storage storage_;
 };
 
 // Returns the hash of a shard's bytes as in manifests: XXH3, 16 hexadecimal digits.
@@ -52,6 +60,7 @@ struct StorePolicy {
   int keep = 3;  // number of newest checkpoints that are kept, in addition to the best one
   // Throws if this process may not write in the directory any more; called before a checkpoint gets its name.
   std::function<void()> require_current = {};
+  Storage storage = Storage::disk;
 };
 
 // Adds and removes checkpoints of a run directory. Only the process that holds the directory's lock may create a store.
@@ -70,6 +79,8 @@ class CheckpointStore final : public SnapshotStore {
   // beyond `keep` removed: first checkpoints of later steps, if the run went back to an earlier step, then the oldest.
   // If the best checkpoint could not be written, `best` stays at the one before.
   std::string commit(const Snapshot& snapshot, std::span<const std::string> files) override;
+  // Whether this directory has a checkpoint of the step.
+  bool has(std::int64_t step) const;
   // Removes all checkpoints.
   void clear();
 

@@ -18,6 +18,7 @@ struct SnapshotOutlet {
   SnapshotSink* sink = nullptr;    // null: this rank's host does not share the run directory; never null on rank 0
   SnapshotStore* store = nullptr;  // null on all ranks but rank 0
   bool weights_only = false;       // whether the optimizer's state is left out
+  bool is_memory = false;          // whether the snapshots are copies in shared memory: for messages
 };
 
 // Used by one thread at a time; while it saves, no other thread uses its communicator.

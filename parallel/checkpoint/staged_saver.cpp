@@ -31,6 +31,8 @@ StagedSaver::StagedSaver(StepEngine& engine, const SnapshotPlan& plan, const Sna
                          Communicator& world, Stream& stream)
     : engine_(engine),
       logs_(outlet.store != nullptr),
+      kind_(outlet.is_memory ? "copy in memory" : "checkpoint"),
+      key_(outlet.is_memory ? "checkpoint.memory_every" : "checkpoint.every"),
       weights_(written_tensors(plan.weights, world.rank(), engine.weights())) {
   if (!outlet.weights_only) state_ = written_tensors(plan.state, world.rank(), engine.state());
   if (!background) {
@@ -39,7 +41,8 @@ StagedSaver::StagedSaver(StepEngine& engine, const SnapshotPlan& plan, const Sna
   }
   own_ranks_ = world.split(0, world.rank());
   own_ranks_->set_background();
-  if (FlightRecord* flight = world.attendance().flight()) line_ = flight->line(FlightThread::saving, "checkpoints");
+  if (FlightRecord* flight = world.attendance().flight())
+    line_ = flight->line(FlightThread::saving, outlet.is_memory ? "copies" : "checkpoints");
   saver_ = std::make_unique<SnapshotSaver>(plan, outlet, *own_ranks_, own_stream_);
   for (Copy& copy : copies_) copy = make_copy();
   thread_ = std::thread([this] { write_staged(); });
@@ -114,7 +117,7 @@ void StagedSaver::stage_copy(Snapshot snapshot) {
     const std::lock_guard lock(mutex_);
     if (failure_) return;  // the snapshot is dropped, since the run ends
     if (logs_ && !queue_.empty() && seconds_now() - queue_.front()->begin > 1e-3 * patience.count()) {
-      log::info(format("the checkpoint of step {} waits: that of step {} is still being written", copy.snapshot.step,
+      log::info(format("the {} of step {} waits: that of step {} is still being written", kind_, copy.snapshot.step,
                        queue_.front()->snapshot.step));
     }
     queue_.push_back(&copy);
@@ -128,9 +131,8 @@ void StagedSaver::wait_until_free(const Copy& copy) {
   if (changed_.wait_for(lock, patience, free)) return;
   if (logs_) {
     log::warning(
-        format("training waits until the checkpoint of step {} is written: checkpoint.every is shorter than "
-               "the time that writing takes",
-               copy.snapshot.step));
+        format("training waits until the {} of step {} is written: {} is shorter than the time that writing takes",
+               kind_, copy.snapshot.step, key_));
   }
   changed_.wait(lock, free);
 }
@@ -172,8 +174,7 @@ void StagedSaver::write_staged() {
     EndedSave ended;
     std::exception_ptr failure;
     try {
-      const FlightScope recorded(line_,
-                                 {.activity = Activity::saving, .step = copy.snapshot.step, .text = "checkpoint"});
+      const FlightScope recorded(line_, {.activity = Activity::saving, .step = copy.snapshot.step, .text = kind_});
       ended = save(copy.snapshot);
       ended.seconds = seconds_now() - copy.begin;
       ended.stall_seconds = copy.stall;

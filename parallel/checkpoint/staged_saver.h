@@ -88,6 +88,8 @@ class StagedSaver {
 
   StepEngine& engine_;
   bool logs_;
+  std::string kind_;                          // "checkpoint" or "copy in memory"
+  std::string key_;                           // key of the config that says how often snapshots are saved
   std::vector<NamedTensor> weights_, state_;  // the engine's tensors that this rank writes
   std::unique_ptr<Communicator> own_ranks_;   // null if there is no thread
   ImmediateStream own_stream_;

@@ -23,7 +23,8 @@ struct Call {
   Reduction reduction = Reduction::sum;
   int peer = 0;  // broadcast: root; send and receive: the other rank
   View data;
-  View result;  // all_to_all only: the buffer for the received data
+  View result;              // all_to_all only: the buffer for the received data
+  bool background = false;  // whether the call is made beside the rank's computation, which needs the core
 };
 
 // Returns the name of the collective, such as "all_reduce".

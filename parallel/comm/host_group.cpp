@@ -100,7 +100,7 @@ bool HostGroup::exchange_calls(const Call& call) {
 
 void HostGroup::synchronize() {
   block(rank_).arrivals.store(++arrivals_, std::memory_order_release);
-  SpinWait waiting(attendance_, oversubscribed_, call_->data.bytes());
+  SpinWait waiting(attendance_, oversubscribed_, *call_);
   for (int rank = 0; rank < size(); ++rank) {
     RankBlock& other = block(rank);
     while (other.arrivals.load(std::memory_order_acquire) < arrivals_) {

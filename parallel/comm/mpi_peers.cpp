@@ -167,7 +167,7 @@ void MpiPeers::post_receive(View data, int peer) {
 
 void MpiPeers::complete() {
   // MPI_Testall checks every connection, which is so expensive that it pays to yield in between.
-  SpinWait waiting(attendance_, true, call_->data.bytes());
+  SpinWait waiting(attendance_, true, *call_);
   // A message may be awaited for long, while another thread of this rank computes. Then this thread sleeps, since
   // several threads that yield to each other would take the core from the computation.
   const bool is_message = call_->kind == CallKind::send || call_->kind == CallKind::receive;

@@ -89,6 +89,7 @@ void QueuedCommunicator::submit(const Call& call, Stream& stream) {
   ++next_;
   task.owner = this;
   task.call = call;
+  task.call.background = kind_ == FlightThread::saving;
   task.entry = entry_of(call);
   task.queued.store(true, std::memory_order_release);
   stream.enqueue({[](void* context) {

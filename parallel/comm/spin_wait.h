@@ -1,5 +1,5 @@
 // A wait for other ranks: spins for some microseconds, then yields the core after every poll, and after some
-// milliseconds sleeps between polls.
+// milliseconds sleeps between polls. A wait beside the rank's computation sleeps from its beginning.
 #pragma once
 
 #include <sched.h>
@@ -9,16 +9,21 @@
 #include <thread>
 
 #include "core/backend/attendance.h"
+#include "parallel/comm/call.h"
 
 namespace trainctl {
 
 class SpinWait {
  public:
   // `oversubscribed`: there are more ranks than cores, so that spinning would keep the awaited rank from running.
-  // `bytes`: the size of the data. A wait for little data lasts until the other rank arrives, which may be long: it
-  // sleeps, so that other threads can use the core. A wait for more data does not sleep, since polling moves the data.
-  SpinWait(Attendance& attendance, bool oversubscribed, std::int64_t bytes)
-      : wait_(attendance), spins_(oversubscribed ? 0 : spin_limit), sleeps_(bytes <= small_bytes_limit) {}
+  // `call`: a call with little data lasts until the other rank arrives, which may be long: it sleeps, so that other
+  // threads can use the core. A wait for more data does not sleep, since polling moves the data.
+  SpinWait(Attendance& attendance, bool oversubscribed, const Call& call)
+      : wait_(attendance),
+        spins_(oversubscribed || call.background ? 0 : spin_limit),
+        sleeps_(call.data.bytes() <= small_bytes_limit),
+        time_before_sleep_(call.background ? std::chrono::nanoseconds(0) : usual_time_before_sleep),
+        sleep_part_(call.background ? 4 : 64) {}
 
   // Must be called after each unsuccessful poll. Returns false once the wait has to end (see PeerWait).
   bool wait() {
@@ -28,8 +33,9 @@ class SpinWait {
       return true;
     }
     const auto waited = wait_.waited();
-    if (sleeps_ && waited > time_before_sleep) {
-      std::this_thread::sleep_for(std::min(waited / 64, longest_sleep));  // so that a wait ends at most 1/64 too late
+    if (sleeps_ && waited >= time_before_sleep_) {
+      // So the wait ends at most that part of its time too late, or the shortest sleep.
+      std::this_thread::sleep_for(std::clamp(waited / sleep_part_, shortest_sleep, longest_sleep));
       return wait_.goes_on();
     }
     sched_yield();
@@ -39,12 +45,15 @@ class SpinWait {
  private:
   static constexpr int spin_limit = 1000;
   static constexpr std::int64_t small_bytes_limit = 64 << 10;
-  static constexpr std::chrono::nanoseconds time_before_sleep = std::chrono::milliseconds(5);
+  static constexpr std::chrono::nanoseconds usual_time_before_sleep = std::chrono::milliseconds(5);
+  static constexpr std::chrono::nanoseconds shortest_sleep = std::chrono::microseconds(50);
   static constexpr std::chrono::nanoseconds longest_sleep = std::chrono::milliseconds(2);
 
   PeerWait wait_;
   int spins_;
   bool sleeps_;
+  std::chrono::nanoseconds time_before_sleep_;
+  int sleep_part_;
   unsigned polls_ = 0;
 };
 

@@ -131,7 +131,7 @@ class ThreadRank final : public QueuedCommunicator {
 };
 
 void ThreadRank::wait_for(const Call& call, const std::atomic<std::uint64_t>& counter, std::uint64_t value) {
-  SpinWait waiting(attendance(), true, call.data.bytes());
+  SpinWait waiting(attendance(), true, call);
   while (counter.load(std::memory_order_acquire) < value) {
     if (shared_->aborted) throw Error(ErrorKind::peer, format("{}: a rank has given up", describe(call)));
     if (!waiting.wait()) attendance().report_missing(describe(call), {shared_->world_ranks[call.peer]});

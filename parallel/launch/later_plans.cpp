@@ -2,7 +2,9 @@
 #include "parallel/launch/later_plans.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <iterator>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -10,6 +12,7 @@
 #include "core/base/format.h"
 #include "core/base/log.h"
 #include "core/base/table.h"
+#include "parallel/launch/host/resources.h"
 #include "parallel/launch/remote/asked_hosts.h"
 #include "parallel/launch/remote/shell.h"
 #include "parallel/launch/supervisor/outcome.h"
@@ -64,6 +67,7 @@ std::optional<LaunchPlan> LaterPlans::resized(const std::string& run_directory) 
   try {
     require_trainable(*ranks);
     LaunchPlan plan = plan_launch(request_again(*ranks));
+    require_space(run_directory);
     for (const std::string& warning : plan.warnings) log::warning(warning);
     return plan;
   } catch (const Error& error) {
@@ -143,6 +147,21 @@ void LaterPlans::keep_answering_hosts(LaunchRequest& request, const Outcome& fai
                 "start the run again when the hosts are back");
   }
   request.ranks = ranks;
+}
+
+// Throws Error{resource} if the disk has no space for another checkpoint like the newest one: ranks that stop without a
+// checkpoint would lose steps.
+void LaterPlans::require_space(const std::string& run_directory) {
+  namespace fs = std::filesystem;
+  std::int64_t bytes = record_bytes_of_run;
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator(run_directory + "/checkpoints/last", none)) {
+    if (entry.is_regular_file(none)) bytes += static_cast<std::int64_t>(entry.file_size(none));
+  }
+  const std::string why = disk_space_problem(run_directory, bytes);
+  if (why.empty()) return;
+  throw Error(ErrorKind::resource, "the checkpoint from which it would go on cannot be written: " + why,
+              "make room there, and request it again");
 }
 
 // Throws Error{config} if the strategy does not permit this number of ranks.

@@ -40,6 +40,7 @@ class LaterPlans {
   int ranks_on(const LaunchRequest& request, int wanted) const;
   void keep_answering_hosts(LaunchRequest& request, const Outcome& failure, int wanted) const;
   void require_trainable(int ranks) const;
+  static void require_space(const std::string& run_directory);
 
   const ClusterOptions& cluster_;
   std::function<LaunchRequest()> request_;

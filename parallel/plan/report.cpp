@@ -38,6 +38,7 @@ std::string memory_text(const Plan& plan) {
     text += format("{} {} that a rank may use\n", plan.prediction.fits(plan.target) ? "of" : "MORE THAN THE",
                    byte_text(plan.target.memory));
   }
+  if (plan.shared_memory > 0) text += format("{}: {}\n", shared_memory_line, byte_text(plan.shared_memory));
   return text;
 }
 
@@ -232,6 +233,7 @@ std::string to_json(const Plan& plan) {
       {"parts", phases_json(prediction.step.phases())},
       {"samples_per_second", prediction.samples_per_second()},
       {"memory_bytes", memory},
+      {"shared_memory_bytes", plan.shared_memory},
       {"memory_exact", plan.target.exact},
       {"memory_limit", plan.target.memory},
       {"fits", prediction.fits(plan.target)},

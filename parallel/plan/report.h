@@ -36,6 +36,7 @@ struct Plan {
   std::int64_t gradient_accumulation = 1;  // train.gradient_accumulation
   bool data_at_hand = true;                // whether the number of samples is known
   TrainingLength length;
+  std::int64_t shared_memory = 0;         // bytes of the copies of the run's state on rank 0's host
   std::optional<ExpectedSaves> saves;     // with checkpoint.every: auto; empty if the interval is fixed or unknown
   std::optional<Recovery> recovery;       // with several ranks, or if the run starts again after failures
   std::vector<Alternative> alternatives;  // the fitting ones first, the fastest first

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/base/log.h"
+#include "core/base/memory_folder.h"
 #include "core/compile/memory_fit.h"
 #include "core/graph/ops/normalization/batch_norm_pool.h"
 #include "io/metrics/count_progress.h"
@@ -75,6 +76,16 @@ void find_memory(const RunSpec& spec, const DataInfo& info, Backend& backend, Ke
   }
 }
 
+// The training programs of the stages of a replica.
+std::vector<const Program*> stages_of(const Checked& checked) {
+  std::vector<const Program*> stages;
+  for (int stage = 0; stage < checked.mesh.pipeline; ++stage) {
+    const MeshRank rank(checked.mesh, checked.mesh.rank({.pipeline = stage}));
+    stages.push_back(&programs_of(checked.programs, checked.sizes, rank).programs().front());
+  }
+  return stages;
+}
+
 // Whether a replica normalizes its samples by the statistics of its own batch.
 bool normalizes_own_samples(const Program& program) {
   const auto normalizes = [](const Op& op) {
@@ -128,8 +139,10 @@ Checked check_phase(const RunSpec& spec, const LaunchFlags& launch, bool measure
   }
   find_memory(spec, info, *backend, choices, checked);
   checked.assumed = choices.assumed();
+  checked.shared_memory = shared_memory_bytes(stages_of(checked), spec.checkpoint);
   try {
     if (checked.assumed == 0) require_fit(checked.memory, limit, cut);
+    if (plan.first_rank_here) require_shared_memory(shared_memory_folder, checked.shared_memory);
   } catch (const Error& error) {
     checked.unfit = error;
   }

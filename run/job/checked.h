@@ -49,9 +49,10 @@ struct Checked {
   bool normalizes_own_samples = false;  // batch normalization uses the statistics of each replica
   std::int64_t least_share = 0;         // samples of a replica in a full batch
   std::int64_t largest_share = 0;
-  bool measures_shares = false;  // whether training measures shares when it begins; here the shares are equal
-  std::optional<Error> unfit;    // why a run has too little memory on this machine
-  double flops_per_sample = 0;   // FLOPs of the forward pass
+  bool measures_shares = false;    // whether training measures shares when it begins; here the shares are equal
+  std::int64_t shared_memory = 0;  // bytes for the copies of checkpoint.memory_every on rank 0's host
+  std::optional<Error> unfit;      // why a run has too little memory on this machine
+  double flops_per_sample = 0;     // FLOPs of the forward pass
   std::int64_t parameters = 0;
   std::int64_t trainable = 0;
   std::int64_t cached_bytes = 0;          // bytes of all samples in `data.cache`; 0: no cache, or unknown

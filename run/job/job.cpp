@@ -3,6 +3,7 @@
 
 #include "core/base/format.h"
 #include "core/base/log.h"
+#include "core/base/memory_folder.h"
 #include "core/compile/memory_fit.h"
 #include "core/metrics/choices.h"
 #include "core/optim/optimizer.h"
@@ -11,6 +12,7 @@
 #include "parallel/checkpoint/staged_saver.h"
 #include "parallel/checkpoint/written_bytes.h"
 #include "parallel/comm/text.h"
+#include "parallel/plan/prediction.h"
 #include "parallel/trainer/batch_sizes.h"
 #include "parallel/trainer/initial_weights.h"
 #include "parallel/trainer/recompute_choice.h"
@@ -116,6 +118,10 @@ std::vector<RunPrograms> build_all_programs(const RunSpec& spec, const DataInfo&
 std::int64_t staged_bytes(const Compiled& compiled, const CheckpointOptions& options, const MeshRank& rank) {
   const WrittenBytes bytes = written_bytes(compiled.programs.front().program, rank);
   return options.background_savers() * StagedSaver::copies * (bytes.weights + (options.weights_only ? 0 : bytes.state));
+}
+
+std::int64_t shared_memory_bytes(const std::vector<const Program*>& stages, const CheckpointOptions& options) {
+  return options.memory_every ? copies_in_memory * checkpoint_bytes(stages, options.weights_only) : 0;
 }
 
 Compiled with_host_memory(Compiled compiled, const RunSpec& spec, const DataInfo& data, const BatchDivision& division) {

@@ -60,6 +60,10 @@ AgreedKernels choose_kernels(const RunSpec& spec, const DataInfo& data, const St
 // for checkpoints. The first of the compiled programs trains.
 std::int64_t staged_bytes(const Compiled& compiled, const CheckpointOptions& options, const MeshRank& rank);
 
+// The bytes in the shared memory of rank 0's host for the copies of a run's state; 0 without checkpoint.memory_every.
+// `stages`: the training programs of the network's stages.
+std::int64_t shared_memory_bytes(const std::vector<const Program*>& stages, const CheckpointOptions& options);
+
 // Adds the host memory of a rank: of its sources of batches and, if it trains, of the copies from which it writes its
 // shards of checkpoints.
 Compiled with_host_memory(Compiled compiled, const RunSpec& spec, const DataInfo& data, const BatchDivision& division);

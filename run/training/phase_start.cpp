@@ -81,8 +81,8 @@ void restore_best(RankRun& run, Job& job, std::int64_t missing) {
   if (missing >= 0) {
     if (run.files.sink) {
       log::warning(
-          format("the weights stay those of the last step: the best result, of step {}, could not be saved, so "
-                 "that restore_best cannot restore it",
+          format("the weights stay those of the last step: the run's directory has no checkpoint of the best result, "
+                 "of step {}, so that restore_best cannot restore it",
                  missing));
     }
     return;

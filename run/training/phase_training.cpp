@@ -63,11 +63,13 @@ void record_failure(MetricsSink& sink, const Error& error, const TrainingLoop& l
   }
 }
 
-// Returns the function that tells this run's supervisor how long a stop may take. Null without a supervisor, and on
-// other ranks than 0.
-std::function<void(double longest, bool saves)> teller_of_stop_time(const Situation& situation, int rank) {
+// Returns the function that tells this run's supervisor how long a stop may take and whether it can be saved. Null
+// without a supervisor, and on other ranks than 0.
+std::function<void(double longest, bool saves, bool fails)> teller_of_stop_time(const Situation& situation, int rank) {
   if (!situation.supervised || rank != 0) return nullptr;
-  return [&situation](double longest, bool saves) { write_stop_time(situation.status_file, {longest, saves}); };
+  return [&situation](double longest, bool saves, bool fails) {
+    write_stop_time(situation.status_file, {longest, saves, fails});
+  };
 }
 
 class PhaseTraining {
@@ -80,6 +82,7 @@ class PhaseTraining {
  private:
   void open_batches(const DataPosition& start);
   void open_savers();
+  void find_missing_best(std::int64_t step);
   void make_hooks();
   void rehearse_faults();
   LoopContext loop_parts();
@@ -101,6 +104,7 @@ class PhaseTraining {
   std::unique_ptr<SpoiledBatches> spoiled_;  // null: the run rehearses no faults
   MeshAxes axes_;
   FolderSink folder_;
+  FolderSink memory_folder_{Storage::shared_memory};
   OpRecorder profiler_;
   std::unique_ptr<StagedSaver> saver_;
   std::unique_ptr<StagedSaver> memory_saver_;  // null without checkpoint.memory_every
@@ -159,6 +163,7 @@ PhaseTraining::PhaseTraining(RankRun& run, const PhaseStart& phase, const std::o
   const bool is_stored =
       !begins || (!names_a_checkpoint(run.request.resume) && !any_rank(files.resumes_from_memory, world_, stream_));
   if (resumed) loop_->resume(*resumed, is_stored);
+  if (resumed && resumed->best) find_missing_best(resumed->best->step);
 }
 
 void PhaseTraining::open_batches(const DataPosition& start) {
@@ -179,17 +184,24 @@ void PhaseTraining::open_batches(const DataPosition& start) {
 // Called after begin_run(), which opens the stores.
 void PhaseTraining::open_savers() {
   const CheckpointOptions& options = spec_.checkpoint;
-  const auto saver_to = [&](SnapshotSink* sink, SnapshotStore* store) {
-    return std::make_unique<StagedSaver>(job_.engine(), snapshots_, SnapshotOutlet{sink, store, options.weights_only},
-                                         options.background, world_, stream_);
+  const auto saver_to = [&](SnapshotSink* sink, SnapshotStore* store, bool is_memory) {
+    const SnapshotOutlet outlet{sink, store, options.weights_only, is_memory};
+    return std::make_unique<StagedSaver>(job_.engine(), snapshots_, outlet, options.background, world_, stream_);
   };
   RunFiles& files = run_.files;
-  saver_ = saver_to(run_.shares_directory ? &folder_ : nullptr, files.store.get());
+  saver_ = saver_to(run_.shares_directory ? &folder_ : nullptr, files.store.get(), false);
   if (!options.memory_every || run_.request.scaling != nullptr) return;
   // A rank on another host sends its shards to rank 0, whose host keeps the copies.
   const std::vector<std::string>& hosts = run_.context.world.hosts();
   const bool is_here = hosts[static_cast<std::size_t>(world_.rank())] == hosts.front();
-  memory_saver_ = saver_to(is_here ? &folder_ : nullptr, files.memory ? &files.memory->store : nullptr);
+  memory_saver_ = saver_to(is_here ? &memory_folder_ : nullptr, files.memory ? &files.memory->store : nullptr, true);
+}
+
+// The checkpoint of the best result is missing if it was left out while the disk was full, or if the run goes on from a
+// checkpoint in another directory.
+void PhaseTraining::find_missing_best(std::int64_t step) {
+  const bool is_missing = run_.files.store && !run_.files.store->has(step);
+  if (any_rank(is_missing, world_, stream_)) checkpoints_->set_missing_best_step(step);
 }
 
 // Called after begin_run(), which opens the files that the hooks write to.

@@ -59,10 +59,10 @@ class ReportWriter final : public MetricsSink {
   bool warned_ = false;
 };
 
-// Loads the newest whole copy in shared memory of a run that starts again; no value if there is none.
-std::optional<LoadedCheckpoint> load_copy(const std::string& run_directory) {
+// Loads the newest whole copy in shared memory of a run that starts again; no value if none is of a step after `after`.
+std::optional<LoadedCheckpoint> load_copy(const std::string& run_directory, std::int64_t after) {
   try {
-    return load_newest_checkpoint(memory_folder_of(run_directory));
+    return load_newest_checkpoint(memory_folder_of(run_directory), after);
   } catch (const Error& error) {
     log::warning(format("the copies in memory cannot be used: {}", error.what()));
     return std::nullopt;
@@ -74,7 +74,7 @@ void open_memory(RunFiles& files, const CheckpointOptions& options, bool restart
   const std::string folder = memory_folder_of(files.directory->path());
   if (!restarted) remove_memory_folder(folder);
   if (!options.memory_every) return;
-  create_memory_folder(folder, 2 * bytes);  // one copy is kept while the next one is written
+  create_memory_folder(folder, copies_in_memory * bytes);
   files.memory = std::make_unique<MemoryStore>(folder, files.resumed_from);
 }
 
@@ -86,8 +86,11 @@ RunFiles open_run_files(const RunSpec& spec, const TrainingRequest& request) {
   RunFiles files;
   // After a failure the run goes on in its directory, whatever --resume demanded at its beginning.
   const std::string continued = request.restart ? request.restart->run_directory : "";
+  const bool has_copies = !continued.empty() && spec.checkpoint.memory_every;
+  std::optional<CheckpointFolder> stored;  // its tensors are read only if no copy is newer
+  if (has_copies) stored = newest_checkpoint_by_manifest(continued);
   std::optional<LoadedCheckpoint> copy;
-  if (!continued.empty() && spec.checkpoint.memory_every) copy = load_copy(continued);
+  if (has_copies) copy = load_copy(continued, stored ? stored->step : -1);
   files.directory =
       std::make_unique<RunDirectory>(RunRequest{.name = name_in_array(spec.name, Variables::of_process()),
                                                 .explicit_path = continued.empty() ? request.run_directory : continued,
@@ -102,11 +105,14 @@ RunFiles open_run_files(const RunSpec& spec, const TrainingRequest& request) {
   const bool continues = !continued.empty() && files.directory->resumes();
   if (names_a_checkpoint(request.resume) && !continues) {
     files.checkpoint = load_named_checkpoint(request.resume);
-  } else if (files.directory->resumes()) {
+  } else if (!copy && files.directory->resumes()) {
     files.checkpoint = load_newest_checkpoint(files.directory->path());
+    const bool was_damaged = stored && files.checkpoint && files.checkpoint->snapshot.step < stored->step;
+    if (was_damaged) copy = load_copy(continued, files.checkpoint->snapshot.step);
   }
-  if (files.checkpoint) files.newest_stored = files.checkpoint->path;
-  if (copy && (!files.checkpoint || copy->snapshot.step > files.checkpoint->snapshot.step)) {
+  if (files.checkpoint) files.read_stored = files.newest_stored = files.checkpoint->path;
+  if (copy) {
+    if (stored && files.newest_stored.empty()) files.newest_stored = stored->path;
     files.checkpoint = std::move(copy);
     files.resumes_from_memory = true;
   }
@@ -127,7 +133,7 @@ void claim_directory(RunFiles& files, const RunSpec& spec, const TrainingRequest
   const auto require_current = [directory = files.directory.get()] { directory->require_current(); };
   files.store = std::make_unique<CheckpointStore>(
       files.directory->path(), StorePolicy{.keep = spec.checkpoint.keep, .require_current = require_current},
-      files.newest_stored);
+      files.read_stored);
   if (request.scaling == nullptr) open_memory(files, spec.checkpoint, request.restart.has_value(), bytes);
   files.sink = std::make_unique<MetricsFanOut>();
   files.sink->add(std::make_unique<MetricsJsonl>(files.directory->metrics_path(), spec.log.every, require_current));

@@ -72,7 +72,8 @@ class MetricsFanOut final : public MetricsSink {
 // The store of copies in shared memory.
 struct MemoryStore {
   MemoryStore(std::string folder_path, const std::string& resumed_from)
-      : folder(std::move(folder_path)), store(folder, StorePolicy{1}, resumed_from) {}
+      : folder(std::move(folder_path)),
+        store(folder, StorePolicy{.keep = 1, .storage = Storage::shared_memory}, resumed_from) {}
   ~MemoryStore() {
     if (!is_kept) remove_memory_folder(folder);
   }
@@ -90,7 +91,8 @@ struct RunFiles {
   std::optional<LoadedCheckpoint> checkpoint;
   std::string resumed_from;                 // path of the checkpoint
   bool resumes_from_memory = false;         // the checkpoint is a copy in shared memory
-  std::string newest_stored;                // path of the newest whole checkpoint in the run directory, or --resume's
+  std::string newest_stored;                // path of the newest checkpoint in the run directory, or --resume's
+  std::string read_stored;                  // the same, if it was read and is whole; else ""
   std::optional<LoadedWeights> pretrained;  // if the run begins with the weights of a file
   std::unique_ptr<CheckpointStore> store;
   std::unique_ptr<MemoryStore> memory;     // null without checkpoint.memory_every

@@ -91,6 +91,16 @@ TEST_CASE("check reports which blocks are recomputed to fit, and if even all of 
   CHECK(contains(all.out, "but cluster.memory is"));
 }
 
+TEST_CASE("check shows the shared memory of copies in memory") {
+  const Folder folder;
+  const std::string config = folder.write("config.yaml", config_text + "checkpoint: {memory_every: 10 steps}\n");
+  const Json checked = Json::parse(trainctl(folder, {"check", config, "--ranks", "2", "--json"}).out);
+  CHECK(checked.at("shared_memory_bytes") == 2 * 4 * checked.at("parameters").get<std::int64_t>());  // SGD has no state
+  CHECK(contains(trainctl(folder, {"check", config, "--ranks", "2"}).out, "rank 0's host: copies in /dev/shm"));
+  CHECK(Json::parse(trainctl(folder, {"check", config, "--json", "--set", "checkpoint.memory_every=none"}).out)
+            .at("shared_memory_bytes") == 0);
+}
+
 TEST_CASE("check reports that batch normalization depends on the number of ranks") {
   const Folder folder;
   const std::string config = folder.write(

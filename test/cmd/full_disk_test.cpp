@@ -163,6 +163,32 @@ TEST_CASE(
   CHECK(weights_of(folder / "disk/run") != "");
 }
 
+TEST_CASE("a run is not resized while the disk has no space for a checkpoint, and goes on") {
+  const Folder folder;
+  const SmallDisk disk(folder / "disk", 8000);
+  if (skipped(disk)) return;
+  std::vector<std::string> arguments = run_of(folder.write("full.yaml", config_of(1'000'000)), "disk/run");
+  arguments.insert(arguments.end(), {"--set", "log.every=100 epochs", "--set", "checkpoint.every=50 steps"});
+  Command command(folder, arguments);
+  REQUIRE(comes_true([&] { return fs::exists(folder / "disk/run/checkpoints/last"); }));
+  REQUIRE(comes_true([&] {  // a checkpoint that is given up, or an old one that is removed, makes room again
+    disk.fill(150'000);
+    return contains(command.errors(), "was not written; training goes on");
+  }));
+  REQUIRE(trainctl(folder, {"resize", "disk/run", "--ranks", "1"}).code == 0);
+  CHECK(
+      command.says("the run goes on as before, since it cannot train on 1 rank: the checkpoint from which it would go "
+                   "on cannot be written: "));
+  disk.free();
+  REQUIRE(command.says("checkpoints can be written again"));
+  REQUIRE(trainctl(folder, {"resize", "disk/run", "--ranks", "1"}).code == 0);
+  CHECK(comes_true([&] { return events(folder / "disk/run", "start").size() == 2; }));
+  command.send(SIGTERM);
+  CHECK(command.wait() == 75);
+  INFO(tail(command.errors()));
+  CHECK(events(folder / "disk/run", "start").back().at("ranks") == 1);
+}
+
 TEST_CASE("a disk without space for a checkpoint is exit code 6 before the first step, and nothing is written") {
   const Folder folder;
   const SmallDisk disk(folder / "disk", 280);

@@ -173,6 +173,10 @@ TEST_CASE("a full folder for temporary files or shared memory leads to one error
   const Finished shared = with_mount(folder, "/dev/shm", "size=1m", run);
   expect(shared, 0, "the ranks share memory through files in ");
   CHECK(contains(shared.errors, "/dev/shm has 1.0 MB left, but 8.4 MB are needed"));
+  const std::string check = "'$trainctl' check c.yaml --ranks 1 --measure --set 'checkpoint.memory_every=10 steps' ";
+  expect(with_mount(folder, "/dev/shm", "size=64k", check + "--set model.layers.0.dense.units=2000"), 6,
+         "/dev/shm: no copies of the run's state can be kept in memory: it has 65.5 kB left, but two copies need 160.0 "
+         "kB");
 }
 
 }  // namespace

@@ -48,6 +48,7 @@ void check_same_memory(const Folder& folder, const std::string& config, const st
   }
   CHECK(slot == checked.at("arena_bytes"));
   CHECK(planned.at("memory_bytes").at("total") == total);
+  CHECK(planned.at("shared_memory_bytes") == checked.at("shared_memory_bytes"));
 }
 
 TEST_CASE("the memory of a plan is that of check, to the byte") {
@@ -70,16 +71,17 @@ model:
     - dense: {units: 48, activation: tanh}
     - dense: {units: 5, activation: softmax}
 )" + sections);
-  const std::vector<std::vector<std::string>> cases = {{"--ranks", "1"},
-                                                       {"--ranks", "2"},
-                                                       {"--ranks", "2", "--set", "strategy.pipeline=2"},
-                                                       {"--ranks", "2", "--set", "strategy.tensor=2"},
-                                                       {"--ranks", "2", "--set", "strategy.shard=parameters"},
-                                                       {"--ranks", "2", "--set", "strategy.share=[1, 3]"},
-                                                       {"--ranks", "2", "--set", "train.gradient_accumulation=4"},
-                                                       {"--ranks", "3"},
-                                                       {"--ranks", "4", "--set", "strategy.pipeline=2"},
-                                                       {"--ranks", "5"}};
+  const std::vector<std::vector<std::string>> cases = {
+      {"--ranks", "1"},
+      {"--ranks", "2"},
+      {"--ranks", "2", "--set", "strategy.pipeline=2", "--set", "checkpoint.memory_every=10 steps"},
+      {"--ranks", "2", "--set", "strategy.tensor=2"},
+      {"--ranks", "2", "--set", "strategy.shard=parameters"},
+      {"--ranks", "2", "--set", "strategy.share=[1, 3]"},
+      {"--ranks", "2", "--set", "train.gradient_accumulation=4"},
+      {"--ranks", "3"},
+      {"--ranks", "4", "--set", "strategy.pipeline=2"},
+      {"--ranks", "5"}};
   for (const std::vector<std::string>& strategy : cases) check_same_memory(folder, config, strategy);
 }
 

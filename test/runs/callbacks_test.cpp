@@ -26,6 +26,27 @@ std::vector<double> validation_losses(const std::string& run_directory) {
   return losses;
 }
 
+TEST_CASE("a resumed run without the checkpoint of its best epoch keeps its last weights, and says so") {
+  const Folder folder;
+  // Weights do not change at this rate: no epoch is better than the first one.
+  const std::string config = folder.write(
+      "missing.yaml", uneven_data + "model: {layers: [flatten, {dense: {units: 5}}]}\n" +
+                          train_section("batch_size: 20, epochs: 2, optimizer: {name: sgd, learning_rate: 1e-30}, "
+                                        "early_stopping: {patience: 50, restore_best: true}"));
+  const std::string directory = folder / "run";
+  REQUIRE(trainctl(folder, {"run", config, "--ranks", "2", "--run-dir", directory}).code == 0);
+  REQUIRE(events(directory, "end").at(0).at("best").at("step") == 6);
+  REQUIRE(std::filesystem::remove_all(directory + "/checkpoints/step-00000006") > 0);  // as if the disk had been full
+  const Finished rest =
+      trainctl(folder, {"run", config, "--ranks", "2", "--run-dir", directory, "--set", "train.epochs=4"});
+  INFO(tail(rest.errors));
+  CHECK(rest.code == 0);
+  CHECK(contains(rest.errors,
+                 "the weights stay those of the last step: the run's directory has no checkpoint of the "
+                 "best result, of step 6"));
+  CHECK(events(directory, "end").back().at("step") == 24);
+}
+
 TEST_CASE("early stopping ends a run with the weights of its best epoch") {
   const Folder folder;
   const std::string config =

@@ -32,16 +32,18 @@ std::string weights_of(const std::string& directory) {
 
 std::size_t steps_of(const std::string& directory) { return events(directory, "step").size(); }
 
-// The step of the newest copy; 0 if there is none.
-std::int64_t newest_copy(const std::string& directory) {
+// The step of the newest checkpoint in a directory; 0 if there is none.
+std::int64_t newest_in(const std::string& directory) {
   std::int64_t newest = 0;
   try {
-    for (const CheckpointFolder& copy : list_checkpoints(memory_folder_of(directory)))
-      newest = std::max(newest, copy.step);
+    for (const CheckpointFolder& checkpoint : list_checkpoints(directory)) newest = std::max(newest, checkpoint.step);
   } catch (const std::exception&) {  // the folder has changed meanwhile
   }
   return newest;
 }
+
+// The step of the newest copy; 0 if there is none.
+std::int64_t newest_copy(const std::string& directory) { return newest_in(memory_folder_of(directory)); }
 
 }  // namespace
 
@@ -91,6 +93,31 @@ TEST_CASE("a damaged copy in memory is not used") {
   CHECK(contains(run.errors(), "the copies in memory cannot be used: "));
   CHECK(events(directory, "start").back().at("first_step") == 0);
   CHECK_FALSE(fs::exists(memory_folder_of(directory)));
+}
+
+TEST_CASE("a run that goes on from a copy in memory does not read the older checkpoints on the disk") {
+  const Folder folder;
+  const std::string directory = folder / "run";
+  const std::string config =
+      folder.write("both.yaml", lasting_config("{every: 35 steps, memory_every: 10 steps, keep: 2}", 60));
+  Command run(folder, run_of(config, directory));
+  REQUIRE(comes_true([&] { return newest_in(directory) > 0 && newest_copy(directory) > 0; }));
+  const pid_t first = run.ranks().at(0);
+  REQUIRE(comes_true([&] {  // while the first rank is stopped, nothing is written
+    kill(first, SIGSTOP);
+    if (newest_copy(directory) > newest_in(directory)) return true;
+    kill(first, SIGCONT);
+    return false;
+  }));
+  for (const CheckpointFolder& checkpoint : list_checkpoints(directory)) {
+    fs::resize_file(checkpoint.path + "/weights.safetensors", 100);
+  }
+  kill(first, SIGKILL);
+  CHECK(run.wait() == 0);
+  INFO(tail(run.errors()));
+  CHECK(contains(run.errors(), "goes on from " + memory_folder_of(directory)));
+  CHECK_FALSE(contains(run.errors(), "is damaged"));
+  CHECK(weights_of(directory) != "");
 }
 
 TEST_CASE("copies that a killed run has left are removed by the next start, which does not use them") {

@@ -145,6 +145,21 @@ TEST_CASE("a run goes on with the number of ranks before if the ranks cannot tra
   CHECK(events(directory, "start").back().at("ranks") == 2);
 }
 
+TEST_CASE("a run whose last checkpoint could not be written is not resized, and goes on") {
+  const Folder folder;
+  const std::string directory = folder / "unsaved";
+  const std::string config = folder.write("unsaved.yaml", lasting_config("{every: 20 steps}", 100'000) +
+                                                              "faults: [{full_disk: {step: 10, for: 3600 s}}]\n");
+  Command run(folder, {"run", config, "--ranks", "2", "--run-dir", directory, "--progress", "none"});
+  REQUIRE(run.says("was not written; training goes on"));
+  REQUIRE(trainctl(folder, {"resize", directory, "--ranks", "3"}).code == 0);
+  CHECK(run.says("the run goes on as before, and not with 3 ranks, since its last checkpoint could not be written"));
+  const int before = count(run.errors(), "was not written; training goes on");
+  CHECK(comes_true([&] { return count(run.errors(), "was not written; training goes on") > before; }));
+  run.send(SIGTERM);
+  CHECK(run.wait() == 6);
+}
+
 TEST_CASE("a run on one rank starts again, too") {
   const Folder folder;
   const std::string config = write_config(folder), directory = folder / "one";

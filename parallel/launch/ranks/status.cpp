@@ -139,13 +139,13 @@ std::vector<int> marked_processes(const std::string& status_path) {
 }
 
 void write_stop_time(const std::string& status_path, const StopTime& time) {
-  write_note(status_path, stop_time_note, format("{} {}", time.seconds, time.saves ? 1 : 0));
+  write_note(status_path, stop_time_note, format("{} {:d} {:d}", time.seconds, time.saves, time.fails));
 }
 
 StopTime read_stop_time(const std::string& status_path) {
   std::ifstream file(note_path(status_path, stop_time_note));
   StopTime time;
-  if (!(file >> time.seconds >> time.saves)) return {};
+  if (!(file >> time.seconds >> time.saves >> time.fails)) return {};
   return time;
 }
 

@@ -50,10 +50,12 @@ bool is_ready(const std::string& status_path);
 // Returns the process ids that mark_ready() has written, one for each rank; empty before mark_ready().
 std::vector<int> marked_processes(const std::string& status_path);
 
-// The time that the ranks need to react to a request to stop, as rank 0 reports it.
+// The time that the ranks need to react to a request to stop, and whether they can save their state, as rank 0 reports
+// it.
 struct StopTime {
   double seconds = 0;  // the longest time between two checks for a request
   bool saves = false;  // the ranks are writing a checkpoint, and check again when it is complete
+  bool fails = false;  // the last checkpoint could not be written
 
   bool operator==(const StopTime&) const = default;
 };

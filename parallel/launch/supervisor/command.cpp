@@ -14,6 +14,7 @@
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
+#include "core/base/memory_folder.h"
 #include "parallel/launch/host/process.h"
 #include "parallel/launch/host/resources.h"
 #include "parallel/launch/mpirun/mpirun.h"
@@ -21,8 +22,6 @@
 
 namespace trainctl {
 namespace {
-
-constexpr const char* shared_memory_folder = "/dev/shm";
 
 // Returns the folder for temporary files. Throws Error{resource} if it has too little space for mpirun's files.
 std::string temporary_folder(const ResourcesNeeded& needed) {

@@ -152,7 +152,7 @@ void MpirunWatch::end_ranks(OutcomeKind kind, ErrorKind error, std::string messa
   verdict_ = Outcome{.kind = kind, .end = {exit_code(error), std::move(message)}};
 }
 
-// Asks the ranks to stop if the run shall go on with another plan.
+// Asks the ranks to stop if the run shall go on with another plan. Ranks that cannot save their state would lose it.
 void MpirunWatch::check_for_change() {
   constexpr std::chrono::milliseconds every(500);
   const auto now = std::chrono::steady_clock::now();
@@ -162,7 +162,13 @@ void MpirunWatch::check_for_change() {
   if (log.empty() || read_status(status_file_)) return;
   join_log();
   changed_plan_ = restarts_.changed_plan(plan_, std::filesystem::path(log).parent_path().string());
-  if (changed_plan_) note_request(change_, SIGUSR1, now);
+  if (!changed_plan_) return;
+  if (!read_stop_time(status_file_).fails) return note_request(change_, SIGUSR1, now);
+  log::warning(
+      format("the run goes on as before, and not with {}, since its last checkpoint could not be written: make "
+             "room for one first",
+             counted(changed_plan_->ranks, "rank")));
+  changed_plan_.reset();
 }
 
 void MpirunWatch::stop() {

@@ -23,11 +23,13 @@ void request_ranks(const std::string& run_directory, int ranks) {
   file << ranks << '\n';
   file.close();
   if (file.fail() || std::rename(temporary.c_str(), path.c_str()) != 0) {
+    const bool is_full = errno == ENOSPC || errno == EDQUOT;
     const std::string why = std::generic_category().message(errno);
     std::error_code ignored;
     std::filesystem::remove(temporary, ignored);
     throw Error(ErrorKind::resource, SourceLocation{path}, "cannot write: " + why,
-                "give the command as the user of the run");
+                is_full ? "make room there: the ranks must write a checkpoint before they start again"
+                        : "give the command as the user of the run");
   }
 }
 

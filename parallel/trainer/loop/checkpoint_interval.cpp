@@ -32,14 +32,30 @@ bool CheckpointInterval::is_due(std::int64_t before, std::int64_t step) const {
   return failures_ > 0 ? step >= due_ : passed_multiple(before, step, every_);
 }
 
-std::string CheckpointInterval::note_save(std::int64_t step, double now, SaveCost cost, Communicator& world,
-                                          Stream& stream) {
-  if (failures_ <= 0 || step == last_step_) return "";
+CheckpointInterval::Agreed CheckpointInterval::agree(std::int64_t step, double now, SaveCost cost, Communicator& world,
+                                                     Stream& stream) const {
   const double step_time = (now - last_time_) / static_cast<double>(step - last_step_);
   std::array<double, 3> agreed{cost.stall, cost.write, step_time};
   world.all_reduce({agreed.data(), DType::float64, std::ssize(agreed)}, Reduction::maximum, stream);
   stream.synchronize();
-  const auto [stall, write, step_seconds] = agreed;
+  return {agreed[0], agreed[1], agreed[2]};
+}
+
+bool CheckpointInterval::puts_off(std::int64_t step, double now, SaveCost cost, Communicator& world, Stream& stream) {
+  constexpr double enough = 0.9;  // times of steps differ a little
+  if (failures_ <= 0 || step == last_step_) return false;
+  const Agreed agreed = agree(step, now, cost, world, stream);
+  const double passed = agreed.step * static_cast<double>(step - last_step_), least = write_times * agreed.write;
+  if (passed >= enough * least) return false;
+  const double steps = std::clamp(std::round((least - passed) / std::max(agreed.step, 1e-9)), 1.0, 1e15);
+  due_ = step + static_cast<std::int64_t>(steps);
+  return true;
+}
+
+std::string CheckpointInterval::note_save(std::int64_t step, double now, SaveCost cost, Communicator& world,
+                                          Stream& stream) {
+  if (failures_ <= 0 || step == last_step_) return "";
+  const auto [stall, write, step_seconds] = agree(step, now, cost, world, stream);
   const double best = bounded(best_save_interval(stall, failures_), write);
   const double steps = std::clamp(std::round(best / std::max(step_seconds, 1e-9)), 1.0, 1e15);
   due_ = step + static_cast<std::int64_t>(steps);

@@ -42,12 +42,22 @@ class CheckpointInterval {
   // Returns the next step count after `step` after which a checkpoint is due.
   std::int64_t next(std::int64_t step) const;
   bool is_due(std::int64_t before, std::int64_t step) const;
+  // Called on all ranks when a save is due. When the interval was computed, the last checkpoint may still have been
+  // unwritten, as the first one of a run always is. With a computed interval, the ranks therefore agree on the longest
+  // time that it has taken by now. Returns true, and the save is due later, if the last save was less than
+  // `write_times` times this time ago.
+  bool puts_off(std::int64_t step, double now, SaveCost cost, Communicator& world, Stream& stream);
   // Called on all ranks after each save. With a computed interval, the ranks agree on the largest cost and the longest
   // time of a step since the last call, which includes evaluations. Returns a line for the log if the interval was
   // computed for the first time, or is twice or half as long as in the last line; "" otherwise.
   std::string note_save(std::int64_t step, double now, SaveCost cost, Communicator& world, Stream& stream);
 
  private:
+  struct Agreed {
+    double stall, write, step;  // seconds; the largest of all ranks
+  };
+  Agreed agree(std::int64_t step, double now, SaveCost cost, Communicator& world, Stream& stream) const;
+
   std::int64_t every_;
   double failures_;
   std::int64_t due_ = 0;  // with a computed interval: the step after which the next checkpoint is due

@@ -117,7 +117,7 @@ void Checkpoints::note_stop_time(double seconds) {
 }
 
 void Checkpoints::tell_stop_time() const {
-  if (parts_.tell_stop_time) parts_.tell_stop_time(longest_between_checks_, is_saving_);
+  if (parts_.tell_stop_time) parts_.tell_stop_time(longest_between_checks_, is_saving_, left_out_.has_value());
 }
 
 }  // namespace trainctl

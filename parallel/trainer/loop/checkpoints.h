@@ -25,9 +25,9 @@ class Checkpoints {
     SnapshotMetadata metadata;      // stored in every checkpoint: kernel choices, data fingerprint
     std::string newest = {};        // path of the newest whole checkpoint so far; empty: none, or not rank 0
     // Reports how long a stop may take. `longest`: the longest time so far between two checks of all ranks for a stop
-    // request, in seconds; `saves`: whether a checkpoint is being written. Called on rank 0 when one of them changes.
-    // May be null.
-    std::function<void(double longest, bool saves)> tell_stop_time;
+    // request, in seconds; `saves`: whether a checkpoint is being written; `fails`: whether the last one could not be
+    // written. Called on rank 0 when one of them changes. May be null.
+    std::function<void(double longest, bool saves, bool fails)> tell_stop_time;
   };
 
   // All parts must outlive the object.
@@ -54,6 +54,8 @@ class Checkpoints {
   // The step of the best result, if its checkpoint could not be written and no better result was saved since; -1
   // otherwise. After wait() the result is equal on all ranks.
   std::int64_t missing_best_step() const { return missing_best_step_; }
+  // Called on all ranks of a run that goes on without the checkpoint of its best result, of this step.
+  void set_missing_best_step(std::int64_t step) { missing_best_step_ = step; }
   // Returns the step of the newest committed checkpoint; -1 if no checkpoint was committed. After wait() the result is
   // equal on all ranks.
   std::int64_t saved_step() const { return saved_step_; }

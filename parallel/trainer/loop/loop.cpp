@@ -57,7 +57,7 @@ EndEvent TrainingLoop::run() {
       for (TrainingHook* hook : parts_.hooks) hook->on_train_end(state_);
     }
     const bool is_due = trained && interval_.is_due(before, state_.step);
-    const bool saves = is_due || is_best_ || stop_ || !why_end_.empty() || at_last_step();
+    const bool saves = is_best_ || stop_ || !why_end_.empty() || at_last_step() || (is_due && !puts_off_save());
     const bool is_copied = trained && passed_multiple(before, state_.step, plan_.memory_every);
     if (is_copied) parts_.checkpoints.keep_in_memory(snapshot());
     if (saves) save();

@@ -87,6 +87,7 @@ class TrainingLoop {
   void end_epoch();
   Snapshot snapshot() const;
   void save();
+  bool puts_off_save();
   EndEvent end(bool completed) const;
 
   StepEngine::StepInput input_of(std::int64_t step) const;

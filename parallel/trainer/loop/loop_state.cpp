@@ -61,6 +61,11 @@ void TrainingLoop::save() {
   if (!interval.empty() && parts_.sink != nullptr) log::info(interval);
 }
 
+// Whether the save that is due comes later, since the last checkpoint takes longer to write than was known.
+bool TrainingLoop::puts_off_save() {
+  return interval_.puts_off(state_.step, seconds_now(), parts_.checkpoints.cost(), parts_.world, parts_.stream);
+}
+
 void TrainingLoop::resume(const Snapshot& snapshot, bool is_stored) {
   state_.restore(snapshot, plan_.monitor);
   if (is_stored) parts_.checkpoints.set_saved_step(snapshot.step);

@@ -81,6 +81,8 @@ TEST_CASE("too little shared memory is an error with the bytes that are left and
   CHECK(error.find(shared.path + ": no copies of the run's state can be kept in memory: it has 26") == 0);
   CHECK(error.find("but two copies need 300.0 kB; make it larger") != std::string::npos);
   CHECK_FALSE(fs::exists(folder));
+  CHECK_THROWS_AS(require_shared_memory(shared.path, 300'000), Error);
+  CHECK_NOTHROW(require_shared_memory(shared.path, 200'000));
   CHECK(failure_of(folder, 200'000) == "");
   std::ofstream(folder + "/file") << std::string(150'000, 'x');  // counts as the run's own
   CHECK(failure_of(folder, 200'000) == "");

@@ -232,12 +232,20 @@ TEST_CASE("the error for a damaged tensor names it") {
 TEST_CASE("resume auto loads the newest whole checkpoint") {
   const TemporaryFolder run;
   CHECK_FALSE(load_newest_checkpoint(run.path));
+  CHECK_FALSE(newest_checkpoint_by_manifest(run.path));
   CheckpointStore store(run.path, {});
   for (const int number : {10, 20, 30}) save(store, RandomSnapshot(1, number).snapshot);
   CHECK(load_newest_checkpoint(run.path)->snapshot.step == 30);
+  CHECK(load_newest_checkpoint(run.path, 29)->snapshot.step == 30);
+  CHECK_FALSE(load_newest_checkpoint(run.path, 30));
   flip_bit(run / "checkpoints/step-00000030/state.safetensors", 400, 1);
   CHECK(load_newest_checkpoint(run.path)->snapshot.step == 20);
+  CHECK(contains(failure_of([&] { load_newest_checkpoint(run.path, 20); }), "none of its 1 checkpoints is whole"));
+  CHECK(newest_checkpoint_by_manifest(run.path)->step == 30);  // its tensors are not read
   fs::remove(run / "checkpoints/step-00000020/manifest.json");
+  fs::rename(run / "checkpoints/step-00000030/manifest.json", run / "manifest");
+  CHECK(newest_checkpoint_by_manifest(run.path)->step == 10);
+  fs::rename(run / "manifest", run / "checkpoints/step-00000030/manifest.json");
   CHECK(load_newest_checkpoint(run.path)->snapshot.step == 10);
 
   // The run goes on from 10: its next checkpoint is the newest although 20 and 30 are still there.
@@ -289,24 +297,6 @@ TEST_CASE("the link to the best checkpoint stays at the one before if the best o
   CHECK(fs::read_symlink(run / "checkpoints/best") == step(10));
   save(store, with_best(RandomSnapshot(1, 40).snapshot, 40));
   CHECK(entries_in(run / "checkpoints") == std::set<std::string>{step(40), "last", "best"});
-}
-
-TEST_CASE("a file that differs on the disk from what was written is found") {
-  const TemporaryFolder folder;
-  const std::string path = folder / "file";
-  const std::string text(100'000, 'x');
-  OutputFile file(path, "shown", 0);
-  file.write(text.data(), std::ssize(text));
-  const FileSeal seal = file.finish();
-  CHECK_NOTHROW(verify_file(path, "shown", seal));
-  ErrorKind kind{};
-  flip_bit(path, 70'000, 2);
-  CHECK(contains(failure_of([&] { verify_file(path, "shown", seal); }, &kind), "shown: file differs on the disk"));
-  CHECK(kind == ErrorKind::resource);
-  write_text(path, text.substr(1));
-  CHECK_THROWS_AS(verify_file(path, "shown", seal), Error);
-  fs::remove(path);
-  CHECK_THROWS_AS(verify_file(path, "shown", seal), Error);
 }
 
 TEST_CASE("a manifest keeps metrics that are not finite and stays valid JSON") {

@@ -20,11 +20,12 @@ using namespace std::chrono_literals;
 
 // A rank that saves to a store of all ranks.
 struct Saving {
-  Saving(Communicator& communicator, MemoryStore& store, unsigned seed, bool background = true)
+  Saving(Communicator& communicator, MemoryStore& store, unsigned seed, bool background = true, bool is_memory = false)
       : world(communicator),
         engine(seed, world.rank(), world.size()),
         plan(plan_snapshot(engine.weights(), engine.state(), world, stream)),
-        saver(engine, plan, {&store, world.rank() == 0 ? &store : nullptr}, background, world, stream) {}
+        saver(engine, plan, {.sink = &store, .store = world.rank() == 0 ? &store : nullptr, .is_memory = is_memory},
+              background, world, stream) {}
 
   void stage(std::int64_t step) {
     engine.train_to(step);
@@ -176,6 +177,28 @@ TEST_CASE("a second save waits for the first and logs it, and a third one makes 
   CHECK(contains(read_text(lines), "training waits until the checkpoint of step 10 is written"));
   REQUIRE(store.steps() == std::vector<std::int64_t>{10, 20, 30});
   for (const KeptSnapshot& snapshot : store.kept()) CHECK(wrong_values(snapshot) == "");
+}
+
+TEST_CASE("the saver of copies in memory names the key of their interval") {
+  const TemporaryFolder folder;
+  const std::string lines = folder / "log.txt";
+  log::add_file(lines, log::Level::info);
+  MemoryStore store;
+  store.hold();
+  const auto errors = on_threads(1, [&](Communicator& world) {
+    Saving rank(world, store, 3, true, true);
+    rank.stage(10);
+    std::this_thread::sleep_for(110ms);
+    rank.stage(20);
+    const Later later(store, 150ms);
+    rank.stage(30);
+    rank.saver.wait();
+  });
+  CHECK(errors == no_errors_on(1));
+  const std::string logged = read_text(lines);
+  CHECK(contains(logged, "the copy in memory of step 20 waits: that of step 10 is still being written"));
+  CHECK(contains(logged, "training waits until the copy in memory of step 10 is written: checkpoint.memory_every is"));
+  CHECK_FALSE(contains(logged, "checkpoint.every"));
 }
 
 TEST_CASE("a checkpoint that cannot be written is left out on all ranks, and later ones are saved") {

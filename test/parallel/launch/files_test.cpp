@@ -65,7 +65,7 @@ TEST_CASE("without access to the supervisor's folder a rank reports through stan
   dup2(ends[1], STDERR_FILENO);
   mark_ready(nowhere, {12, 34});
   dprintf(STDERR_FILENO, "a warning\n");
-  write_stop_time(nowhere, {7.5, true});
+  write_stop_time(nowhere, {7.5, true, true});
   write_step(nowhere, 1200);
   const StatusWritten written =
       write_status(nowhere, {75, "its message, which it prints itself", {}, {.rank = 1, .host = "n2", .step = 1234}});
@@ -79,7 +79,7 @@ TEST_CASE("without access to the supervisor's folder a rank reports through stan
   CHECK(text == "a warning\n");
   CHECK(is_ready(path));
   CHECK(marked_processes(path) == std::vector<int>{12, 34});
-  CHECK(read_stop_time(path) == StopTime{7.5, true});
+  CHECK(read_stop_time(path) == StopTime{7.5, true, true});
   CHECK(read_step(path) == 1200);
   CHECK(read_status(path) == RankStatus{75, "", {}, {.rank = 1, .host = "n2", .step = 1234}});
 }

@@ -93,6 +93,17 @@ TEST_CASE("ranks agree on a computed interval by the largest cost, and tell it w
     // Slow writing, and fast steps, do not lead to saves one after the other.
     save_again({0, 40 * mine}, 0.3);
     check(interval.next(step) == step + 800, "twice the time of writing, 120 s");
+    // A checkpoint that is still being written when the next one is due puts it off, by twice the time so far.
+    save_again({0, 1}, 0.1);
+    check(interval.next(step) == step + 100, "twice the time of writing as known, but at least 10 s");
+    check(!interval.puts_off(step + 100, now + 10, {0, 1}, world, stream), "nothing is known that changes it");
+    check(interval.puts_off(step + 100, now + 10, {0, 4.0 * mine}, world, stream), "12 s on the slowest rank");
+    check(interval.next(step + 100) == step + 240, "24 s after the last save");
+    check(!interval.is_due(step + 99, step + 100) && interval.is_due(step + 239, step + 240), "the later step counts");
+    check(interval.puts_off(step + 240, now + 24, {0, 24}, world, stream), "it is still being written");
+    check(interval.next(step + 240) == step + 480, "48 s after the last save");
+    check(!interval.puts_off(step + 480, now + 48, {0, 8.0 * mine}, world, stream), "it has taken 24 s");
+    check(!CheckpointInterval(4).puts_off(4, now, {0, 100}, world, stream), "a fixed interval stays");
     save_again({0, 0}, 0.001);
     check(interval.next(step) == step + 10000, "at least 10 s");
     save_again({0, 0}, 600);

@@ -218,7 +218,7 @@ struct Rig {
   StagedSaver saver;
   std::vector<bool> told;  // for each call of tell_stop_time(): whether ranks are saving
   Checkpoints checkpoints{
-      {.saver = saver, .sink = &sink, .tell_stop_time = [this](double, bool saves) { told.push_back(saves); }}};
+      {.saver = saver, .sink = &sink, .tell_stop_time = [this](double, bool saves, bool) { told.push_back(saves); }}};
   StepReports reports{nullptr, nullptr, 10};
   FiniteCheck finite{false};
   LoggingHook hook{log};
