@@ -39,7 +39,8 @@ if(NCCL_INCLUDE)
 endif()
 list(TRANSFORM nccl_sources PREPEND ${PROJECT_SOURCE_DIR}/parallel/comm/nccl/)
 list(APPEND TRAINCTL_CUDA_SOURCES ${nccl_sources}
-  ${PROJECT_SOURCE_DIR}/parallel/comm/nccl/module.cpp ${PROJECT_SOURCE_DIR}/parallel/comm/call.cpp)
+  ${PROJECT_SOURCE_DIR}/parallel/comm/nccl/module.cpp ${PROJECT_SOURCE_DIR}/parallel/comm/call.cpp
+  ${PROJECT_SOURCE_DIR}/parallel/comm/call_record.cpp)
 trainctl_unity_cuda(TRAINCTL_CUDA_SOURCES)
 add_library(trainctl_cuda MODULE ${TRAINCTL_CUDA_SOURCES})
 trainctl_unity(trainctl_cuda)

@@ -59,11 +59,11 @@ int inspect(const std::string& path, const CommonOptions& options) {
 
 // Shows what the ranks of a run did last.
 int show_flights(const std::string& path, const CommonOptions& options) {
-  const std::vector<FlightState> ranks = read_flights(run_of(path) + "/flight");
+  const Flights flights = read_flights(run_of(path) + "/flight");
   if (options.json) {
-    answer(json_text(flights_json(ranks), 2) + "\n");
+    answer(json_text(flights_json(flights), 2) + "\n");
   } else if (!options.quiet) {
-    answer(describe_flights(ranks));
+    answer(describe_flights(flights));
   }
   return 0;
 }

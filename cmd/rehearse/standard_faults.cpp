@@ -24,12 +24,7 @@ std::vector<RehearsedFault> standard_faults(const RehearsalPlan& plan) {
   }
   faults.push_back(
       {"torn checkpoint, kill", format("[{{torn_checkpoint: {{step: {}}}}}, {}]", saved, kill), "kill", 2});
-  // The slow steps make the run last longer than the disk is full.
-  faults.push_back(
-      {"full disk",
-       format("[{{full_disk: {{step: {}, for: 2 s}}}}, {{slow: {{rank: {}, step: {}, steps: 2, delay: 2 s}}}}]",
-              saved - 1, last_rank, step),
-       "full_disk"});
+  faults.push_back({"full disk", format("[{{full_disk: {{step: {}, saves: 1}}}}]", saved - 1), "full_disk"});
   faults.push_back(
       {"slow rank", format("[{{slow: {{rank: {}, step: {}, steps: 4, delay: 50 ms}}}}]", last_rank, step), "slow"});
   faults.push_back({"NaN", format("[{{nan: {{rank: {}, step: {}}}}}]", last_rank, step), "nan", 1,

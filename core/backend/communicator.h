@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <string_view>
+#include <vector>
 
 #include "core/backend/attendance.h"
 #include "core/backend/memory.h"
@@ -50,6 +51,9 @@ class Communicator {
   virtual void receive(View data, int peer, Stream& stream) = 0;
   virtual void barrier(Stream& stream) = 0;
 
+  // The numbers of this communicator's ranks among all ranks of the run, by rank, for the flight record; empty:
+  // unknown.
+  virtual std::vector<int> world_ranks() const { return {}; }
   // Describes the next call in the rank's flight record, for example "all_reduce of bucket 3 (conv5 ... fc1)". The text
   // must live until that call has run. Communicators that do not write to the record ignore it.
   virtual void describe_next(std::string_view) {}

@@ -35,12 +35,13 @@ struct Header {
   std::int64_t wall_offset;  // nanoseconds to add to the monotonic clock's time for the time since 1970
   char host[host_bytes];     // ends with a zero byte
   std::uint32_t lines;       // number of valid entries of the table
-  std::uint32_t unused;
+  std::uint32_t lost_lines;  // number of communicators whose events are missing, since the file had no room
   LineHeader table[most_lines];
 };
 
-// A ring begins with the number of events entered so far, alone in its cache line.
+// A ring begins with the number of events entered so far, and the number of messages among them, alone in a cache line.
 inline constexpr std::size_t ring_header_bytes = 64;
+inline constexpr std::size_t messages_offset = 8;
 
 // An event as 64-bit words. The end is 0 if the next event ends this one.
 enum Word : std::size_t { begin, end, step, activity_number, message_peer, first_of_text };

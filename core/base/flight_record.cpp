@@ -90,7 +90,10 @@ class FlightFile {
   int add(FlightThread thread, std::string_view name, const FlightGroup& group) {
     const std::lock_guard lock(mutex_);
     const int line = free_line(thread);
-    if (line < 0) return -1;
+    if (line < 0) {
+      note_lost(group);
+      return -1;
+    }
     flight::LineHeader& entry = header().table[line];
     copy_text(entry.name, name);
     entry.group = group;
@@ -123,10 +126,17 @@ class FlightFile {
     for (int line = 0; line < lines; ++line) {
       if (is_used_[static_cast<std::size_t>(line)] || header().table[line].thread != static_cast<std::uint32_t>(thread))
         continue;
+      note_lost(header().table[line].group);
       store(ring(line), 0);
+      store(ring(line) + flight::messages_offset, 0);
       return line;
     }
     return -1;
+  }
+
+  // Notes that the events of a communicator are missing.
+  void note_lost(const FlightGroup& group) {
+    if (group.count > 0) std::atomic_ref(header().lost_lines).fetch_add(1, std::memory_order_relaxed);
   }
 
   // Extends the file, with its blocks: writing to a mapped page without a block on a full disk ends the process.
@@ -197,6 +207,8 @@ void FlightLine::enter(const FlightEntry& entry) {
   std::array<std::uint64_t, flight::text_words> padded{};
   std::memcpy(padded.data(), text.data(), text.size());
   for (std::size_t i = 0; i < words; ++i) set(Word::first_of_text + i, padded[i]);
+  std::byte* const messages = ring_ + flight::messages_offset;
+  if (entry.message != FlightMessage::none) store(messages, load(messages) + 1);
   store(ring_, entered + 1);
 }
 

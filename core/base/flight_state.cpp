@@ -65,6 +65,12 @@ std::uint64_t read_entered(const InputFile& file, const flight::LineHeader& line
   return entered;
 }
 
+bool read_has_messages(const InputFile& file, const flight::LineHeader& line) {
+  std::uint64_t messages = 0;
+  file.read(static_cast<std::int64_t>(line.offset + flight::messages_offset), &messages, sizeof(messages));
+  return messages > 0;
+}
+
 // Numbers that this version does not know, in a damaged file, become the last one that it knows.
 template <class Enum>
 Enum known(std::uint32_t value, Enum last) {
@@ -86,11 +92,20 @@ FlightEvent event_of(const Words& words) {
           .peer = high(Word::message_peer)};
 }
 
+FlightHistory without_events(const InputFile& file, const flight::LineHeader& line) {
+  FlightHistory history;
+  history.thread = known(line.thread, FlightThread::saving);
+  history.name = text_of(line.name);
+  history.group = line.group;
+  history.entered = read_entered(file, line);
+  history.has_messages = read_has_messages(file, line);
+  return history;
+}
+
 // Reads the last `wanted` events, or as many as there are. Fails, with an empty value, if the line was overwritten
 // meanwhile.
 std::optional<FlightHistory> try_read(const InputFile& file, const flight::LineHeader& line, std::uint64_t wanted) {
-  FlightHistory history{
-      known(line.thread, FlightThread::saving), text_of(line.name), line.group, read_entered(file, line), {}};
+  FlightHistory history = without_events(file, line);
   const std::uint64_t count = std::min({history.entered, wanted, std::uint64_t{line.capacity}});
   const std::uint64_t first = history.entered - count;
   std::vector<Words> words(count);
@@ -121,7 +136,7 @@ FlightHistory read_line(const InputFile& file, const flight::LineHeader& line, s
   for (int i = 0; i < tries; ++i) {
     if (auto history = try_read(file, line, wanted)) return std::move(*history);
   }
-  return {known(line.thread, FlightThread::saving), text_of(line.name), line.group, read_entered(file, line), {}};
+  return without_events(file, line);
 }
 
 const FlightEvent* last_of(const FlightHistory& line) { return line.events.empty() ? nullptr : &line.events.back(); }
@@ -152,7 +167,8 @@ const FlightEvent* newest_of(const FlightState& state, FlightThread thread) {
 FlightState read_flight_record(const std::string& path, FlightEvents events) {
   const InputFile file(path);
   const flight::Header header = read_header(file);
-  FlightState state{header.rank, header.ranks, header.process, text_of(header.host), header.wall_offset, {}};
+  FlightState state{header.rank,        header.ranks, header.process,       text_of(header.host),
+                    header.wall_offset, {},           header.lost_lines > 0};
   for (std::uint32_t i = 0; i < header.lines; ++i) {
     const flight::LineHeader& line = header.table[i];
     state.lines.push_back(read_line(file, line, events == FlightEvents::last ? 1 : line.capacity));

@@ -30,8 +30,11 @@ struct FlightHistory {
   FlightThread thread = FlightThread::training;
   std::string name;
   FlightGroup group;
-  std::uint64_t entered = 0;        // number of events that were entered since the start
-  std::vector<FlightEvent> events;  // the last events, oldest first; only the last one can be under way
+  std::uint64_t entered = 0;  // number of events that were entered since the start
+  // The last events, oldest first; only the last one can be under way. Empty also if the rank wrote events faster than
+  // they could be read.
+  std::vector<FlightEvent> events;
+  bool has_messages = false;  // whether the rank has entered messages, perhaps before these events
 };
 
 struct FlightState {
@@ -41,6 +44,7 @@ struct FlightState {
   std::string host;
   std::int64_t wall_offset = 0;  // nanoseconds to add to an event's time for the time since 1970
   std::vector<FlightHistory> lines;
+  bool lost_lines = false;  // whether there are communicators whose events are missing, since the file had no room
 };
 
 enum class FlightEvents { last, all };

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <system_error>
 
@@ -36,6 +37,26 @@ int write_all(int descriptor, std::string_view text) {
     }
   }
   return 0;
+}
+
+int write_ready(int descriptor, std::string& text) {
+  constexpr std::size_t chunk = 4096;  // a pipe that is ready accepts this number of bytes
+  std::size_t done = 0;
+  int error = 0;
+  while (done < text.size() && error == 0) {
+    pollfd ready{descriptor, POLLOUT, 0};
+    if (poll(&ready, 1, 0) <= 0) break;
+    const ssize_t count = write(descriptor, text.data() + done, std::min(chunk, text.size() - done));
+    if (count >= 0) {
+      done += static_cast<std::size_t>(count);
+    } else if (errno == EAGAIN) {
+      break;
+    } else if (errno != EINTR) {
+      error = errno;
+    }
+  }
+  text.erase(0, done);
+  return error;
 }
 
 bool write_output(std::string_view text) { return write_output_bytes(terminal_text(text)); }

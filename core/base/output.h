@@ -1,6 +1,7 @@
 // Prepares the standard file descriptors, and writes a command's output to standard output.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 namespace trainctl {
@@ -12,6 +13,10 @@ void prepare_descriptors();
 
 // Writes the whole text; waits if the reader is slow. Returns 0, or the errno of the write that failed.
 int write_all(int descriptor, std::string_view text);
+
+// Writes what the descriptor accepts without waiting, and removes it from the text. Waits only for a file system.
+// Returns 0, or the errno of the write that failed.
+int write_ready(int descriptor, std::string& text);
 
 // Writes a command's output to standard output, with control characters escaped by terminal_text(). If the reader has
 // closed the pipe, drops the rest of the text and returns false. Throws Error{resource} if the write fails for another

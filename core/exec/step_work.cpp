@@ -112,7 +112,7 @@ void StepWork::enter(std::size_t unit, FlightLine& line) const {
 // A recording runs on the device, while the host goes on.
 void StepWork::enter_recording() {
   if (main_.line == nullptr) return;
-  main_.line->enter({.activity = Activity::computing, .step = flight_->step(), .text = "starting a recorded step"});
+  main_.line->enter({.activity = Activity::computing, .step = flight_->step(), .text = "a recorded step"});
 }
 
 void StepWork::make_side_streams() {

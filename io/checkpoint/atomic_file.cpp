@@ -106,7 +106,7 @@ void OutputFile::fail() const { throw_resource(shown_, errno, need_); }
 
 void OutputFile::write(const void* data, std::int64_t bytes) {
   const char* next = static_cast<const char*>(data);
-  if (const int error = full_disk_error()) throw_resource(shown_, error, need_);
+  if (const int error = save_error()) throw_resource(shown_, error, need_);
   while (bytes > 0) {
     const ssize_t written = ::write(descriptor_, next, static_cast<std::size_t>(std::min(bytes, chunk)));
     if (written < 0) {

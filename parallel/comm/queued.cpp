@@ -4,7 +4,6 @@
 #include <sched.h>
 
 #include <exception>
-#include <utility>
 
 #include "core/base/error.h"
 #include "core/base/format.h"
@@ -48,36 +47,6 @@ void QueuedCommunicator::receive(View data, int peer, Stream& stream) {
 
 void QueuedCommunicator::barrier(Stream& stream) { submit({.kind = CallKind::barrier}, stream); }
 
-void QueuedCommunicator::set_world_ranks(const std::vector<int>& world_ranks) {
-  world_ranks_ = world_ranks;
-  number_ = attendance_->number_communicator(world_ranks);
-}
-
-// Describes a call that is queued now.
-FlightEntry QueuedCommunicator::entry_of(const Call& call) {
-  FlightEntry entry{.activity = Activity::communicating, .text = std::exchange(next_text_, {})};
-  const FlightRecord* const flight = attendance_->flight();
-  if (flight == nullptr || world_ranks_.empty()) return entry;
-  entry.step = flight->step();
-  calls_ = entry.step == step_ ? calls_ + 1 : 0;
-  step_ = entry.step;
-  entry.number = calls_;
-  if (entry.text.empty()) entry.text = name_of(call.kind);
-  if (call.kind == CallKind::send || call.kind == CallKind::receive) {
-    entry.message = call.kind == CallKind::send ? FlightMessage::send : FlightMessage::receive;
-    entry.peer = world_ranks_[static_cast<std::size_t>(call.peer)];
-  }
-  return entry;
-}
-
-// Adds the communicator's line to the record, once.
-void QueuedCommunicator::open_line() {
-  FlightRecord* const flight = attendance_->flight();
-  if (flight == nullptr || world_ranks_.empty()) return;
-  has_line_ = true;
-  line_ = flight->line(kind_, format("communicator {}", number_), flight_group(world_ranks_));
-}
-
 void QueuedCommunicator::submit(const Call& call, Stream& stream) {
   Task& task = ring_[next_ % ring_.size()];
   while (task.queued.load(std::memory_order_acquire) && !attendance_->has_ended()) sched_yield();
@@ -89,8 +58,8 @@ void QueuedCommunicator::submit(const Call& call, Stream& stream) {
   ++next_;
   task.owner = this;
   task.call = call;
-  task.call.background = kind_ == FlightThread::saving;
-  task.entry = entry_of(call);
+  task.call.background = record_.is_background();
+  task.entry = record_.entry_of(call);
   task.queued.store(true, std::memory_order_release);
   stream.enqueue({[](void* context) {
                     auto* task = static_cast<Task*>(context);
@@ -105,8 +74,7 @@ void QueuedCommunicator::submit(const Call& call, Stream& stream) {
 
 void QueuedCommunicator::execute(const Call& call, const FlightEntry& entry) {
   if (attendance_->has_ended()) refuse();
-  if (!has_line_) open_line();
-  const FlightScope recorded(line_, entry);
+  const FlightScope recorded(record_.line(), entry);
   try {
     run(call);
   } catch (const std::exception& error) {

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/base/flight_record.h"
 #include "parallel/comm/call.h"
+#include "parallel/comm/call_record.h"
 
 namespace trainctl {
 
@@ -29,15 +29,16 @@ class QueuedCommunicator : public Communicator {
   void barrier(Stream& stream) final;
   Attendance& attendance() final { return *attendance_; }
   bool recordable() const override { return false; }
-  void describe_next(std::string_view text) final { next_text_ = text; }
-  void set_background() final { kind_ = FlightThread::saving; }
+  std::vector<int> world_ranks() const final { return record_.world_ranks(); }
+  void describe_next(std::string_view text) final { record_.describe_next(text); }
+  void set_background() final { record_.set_background(); }
 
  protected:
   // Runs the blocking collective. Throws Error{peer}; any exception ends the attendance.
   virtual void run(const Call& call) = 0;
 
   // Lets the calls appear in the rank's flight record. Called in the constructor, on all ranks of this communicator.
-  void set_world_ranks(const std::vector<int>& world_ranks);
+  void set_world_ranks(const std::vector<int>& world_ranks) { record_.open(*attendance_, world_ranks); }
 
   const std::shared_ptr<Attendance>& shared_attendance() const { return attendance_; }
 
@@ -51,23 +52,12 @@ class QueuedCommunicator : public Communicator {
 
   void submit(const Call& call, Stream& stream);
   void execute(const Call& call, const FlightEntry& entry);
-  FlightEntry entry_of(const Call& call);
-  void open_line();
   [[noreturn]] void refuse() const;
 
   std::array<Task, 64> ring_;
   std::size_t next_ = 0;
   std::shared_ptr<Attendance> attendance_;
-
-  // The flight record. The first members are used by the thread that makes the calls, the line by the task that runs.
-  std::vector<int> world_ranks_;  // empty: the calls are not recorded
-  int number_ = 0;                // number of this communicator among those of the same ranks
-  std::string_view next_text_;
-  std::int64_t step_ = -1;  // step of the last call
-  std::int32_t calls_ = 0;  // number of calls in this step
-  FlightThread kind_ = FlightThread::communication;
-  bool has_line_ = false;
-  FlightLine line_;
+  CallRecord record_;  // its line is used by the task that runs
 };
 
 }  // namespace trainctl

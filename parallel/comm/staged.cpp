@@ -79,6 +79,7 @@ class Staged final : public Communicator {
     return !any_rank(!value, *host_, *host_stream_);  // after the calls that are queued
   }
 
+  std::vector<int> world_ranks() const override { return host_->world_ranks(); }
   void describe_next(std::string_view text) override { host_->describe_next(text); }
   void set_background() override { host_->set_background(); }
   std::unique_ptr<Communicator> split(int color, int key) override {

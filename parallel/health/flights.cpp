@@ -1,7 +1,7 @@
 // Compares the calls that the ranks of each communicator have made.
 //
 // Ranks make the calls of a communicator in the same order, so that call i of one rank belongs to call i of the others.
-// Only where a ring was overwritten and holds messages too, whose numbers differ between ranks, calls are counted
+// Only where a ring was overwritten and had messages too, whose numbers differ between ranks, calls are counted
 // within each step instead.
 #include "parallel/health/flights.h"
 
@@ -42,8 +42,10 @@ struct RankLine {
   std::int64_t wall_offset = 0;
 
   bool is_overwritten() const { return history->entered > history->events.size(); }
+  bool is_unread() const { return history->entered > 0 && history->events.empty(); }
   bool has_messages() const {
-    return std::any_of(history->events.begin(), history->events.end(),
+    return history->has_messages ||
+           std::any_of(history->events.begin(), history->events.end(),
                        [](const FlightEvent& event) { return event.message != FlightMessage::none; });
   }
 };
@@ -74,13 +76,13 @@ std::vector<JointLines> communicators(std::span<const FlightState> ranks) {
       of.lines[state.rank] = {&line, state.wall_offset};
     }
   }
-  // A rank that has a record and no line has made no call.
+  // A rank that has a record and no line has made no call, unless its record has lost lines.
   static const FlightHistory no_calls;
   std::vector<JointLines> all;
   for (auto& [key, communicator] : found) {
     const std::vector<int> members = ranks_of(communicator.group);
     for (const FlightState& state : ranks) {
-      if (std::find(members.begin(), members.end(), state.rank) == members.end()) continue;
+      if (state.lost_lines || std::find(members.begin(), members.end(), state.rank) == members.end()) continue;
       communicator.lines.try_emplace(state.rank, RankLine{&no_calls, state.wall_offset});
     }
     all.push_back(std::move(communicator));
@@ -96,8 +98,7 @@ void add_calls(int rank, const RankLine& line, bool by_step, std::map<std::pair<
   const bool lacks_some = line.is_overwritten();
   CallPosition known_from{0, 0};
   if (by_step) {
-    known_from = {lacks_some && !events.empty() ? events.front().step + 1 : std::numeric_limits<std::int64_t>::min(),
-                  0};
+    known_from = {lacks_some ? events.front().step + 1 : std::numeric_limits<std::int64_t>::min(), 0};
   } else if (lacks_some) {
     known_from.second = static_cast<std::int64_t>(line.history->entered - events.size());
   }
@@ -136,7 +137,9 @@ std::map<std::pair<int, int>, JointCalls> streams_of(const JointLines& communica
   const bool by_step = has_messages && is_overwritten;
   // The thread that saves checkpoints does not follow the steps.
   if (by_step && communicator.thread == FlightThread::saving) return {};
-  for (const auto& [rank, line] : communicator.lines) add_calls(rank, line, by_step, streams);
+  for (const auto& [rank, line] : communicator.lines) {
+    if (!by_step || !line.is_unread()) add_calls(rank, line, by_step, streams);  // its steps are unknown
+  }
   // A message concerns only its two ranks.
   for (auto& [key, stream] : streams) {
     std::erase_if(stream.calls, [&stream](const auto& of) {
@@ -204,19 +207,26 @@ std::optional<Found> first_in(const JointCalls& stream) {
 
 }  // namespace
 
-std::vector<FlightState> read_flights(const std::string& folder) {
+Flights read_flights(const std::string& folder) {
   const FileRole role{ErrorKind::data, "a run keeps the flight records of its ranks there, unless it had no room"};
-  std::vector<FlightState> found;
+  Flights flights;
+  std::vector<FlightState>& found = flights.ranks;
   for (const FolderEntry& entry : list_folder(folder, role)) {
-    if (entry.name.starts_with("rank-")) found.push_back(read_flight_record(folder + "/" + entry.name));
+    if (!entry.name.starts_with("rank-")) continue;
+    try {
+      found.push_back(read_flight_record(folder + "/" + entry.name));
+    } catch (const Error& error) {
+      flights.problems.emplace_back(error.what());
+    }
   }
+  if (found.empty() && !flights.problems.empty()) throw Error(ErrorKind::data, flights.problems.front());
   if (found.empty()) throw Error(ErrorKind::data, SourceLocation{folder}, "the folder holds no flight record");
   const auto newest = std::max_element(found.begin(), found.end(), [](const FlightState& a, const FlightState& b) {
     return last_change(a) + a.wall_offset < last_change(b) + b.wall_offset;
   });
   std::erase_if(found, [ranks = newest->ranks](const FlightState& state) { return state.ranks != ranks; });
   std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.rank < b.rank; });
-  return found;
+  return flights;
 }
 
 std::optional<FlightDivergence> first_divergence(std::span<const FlightState> ranks) {

@@ -13,9 +13,14 @@
 
 namespace trainctl {
 
-// Reads the records of one run in a folder, ordered by rank. Records that an earlier run with another number of ranks
-// has left are skipped. Throws Error{data} if the folder holds no record or a record cannot be read.
-std::vector<FlightState> read_flights(const std::string& folder);
+struct Flights {
+  std::vector<FlightState> ranks;     // ordered by rank
+  std::vector<std::string> problems;  // for each record that cannot be read, why
+};
+
+// Reads the records of one run in a folder. Records that an earlier run with another number of ranks has left are
+// skipped. Throws Error{data} if no record can be read.
+Flights read_flights(const std::string& folder);
 
 // A collective, or a message between two ranks, that some of its ranks have entered and others have not.
 struct FlightDivergence {
@@ -30,12 +35,12 @@ struct FlightDivergence {
 
 // Returns the first divergence by step and, within a step, by time; empty if all ranks have made the same calls. A call
 // whose missing ranks all wait in other such calls is a consequence of these, and comes after them. Ranks without a
-// record count neither as entered nor as missing.
+// record, or whose record has lost its calls, count neither as entered nor as missing.
 std::optional<FlightDivergence> first_divergence(std::span<const FlightState> ranks);
 
 // A table of the ranks with their steps, their activities and the times since their last changes, and a sentence about
-// the first divergence.
-std::string describe_flights(std::span<const FlightState> ranks);
-Json flights_json(std::span<const FlightState> ranks);
+// the first divergence. Also names the records that cannot be read.
+std::string describe_flights(const Flights& flights);
+Json flights_json(const Flights& flights);
 
 }  // namespace trainctl

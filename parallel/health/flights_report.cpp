@@ -38,7 +38,8 @@ std::string sentence(const FlightDivergence& found) {
 
 }  // namespace
 
-std::string describe_flights(std::span<const FlightState> ranks) {
+std::string describe_flights(const Flights& flights) {
+  const std::vector<FlightState>& ranks = flights.ranks;
   TextTable table({{"rank", TextTable::Align::right},
                    {"host"},
                    {"process", TextTable::Align::right},
@@ -54,8 +55,10 @@ std::string describe_flights(std::span<const FlightState> ranks) {
   std::string text = table.text();
   const int expected = ranks.empty() ? 0 : ranks.front().ranks;
   if (std::ssize(ranks) < expected) {
-    text += format("{} of {} ranks have no flight record here.\n", expected - std::ssize(ranks), expected);
+    text += format("{} of {} ranks have no {}flight record here.\n", expected - std::ssize(ranks), expected,
+                   flights.problems.empty() ? "" : "readable ");
   }
+  for (const std::string& problem : flights.problems) text += problem + "\n";
   const std::optional<FlightDivergence> found = first_divergence(ranks);
   if (found) return text + sentence(*found);
   const auto has_calls = [](const FlightState& state) {
@@ -64,11 +67,12 @@ std::string describe_flights(std::span<const FlightState> ranks) {
   };
   return text + (std::any_of(ranks.begin(), ranks.end(), has_calls)
                      ? "All ranks have entered the same recorded collectives.\n"
-                     : "No collectives are recorded; those of NCCL never are.\n");
+                     : "No collectives are recorded.\n");
 }
 
-Json flights_json(std::span<const FlightState> ranks) {
-  Json json{{"ranks", Json::array()}, {"divergence", nullptr}};
+Json flights_json(const Flights& flights) {
+  const std::vector<FlightState>& ranks = flights.ranks;
+  Json json{{"ranks", Json::array()}, {"unreadable", flights.problems}, {"divergence", nullptr}};
   for (const FlightState& state : ranks) {
     Json row{{"rank", state.rank}, {"host", state.host}, {"process", state.process}};
     if (const std::optional<FlightEvent> event = activity_of(state)) {

@@ -32,10 +32,15 @@ std::int64_t steps_per_epoch(const TrainOptions& train, const DataInfo& data, in
   return train.steps_per_epoch.value_or(divide_up(data.training_samples, train.global_batch(ranks)));
 }
 
+std::int64_t steps_of_run(const TrainOptions& train, std::int64_t steps_per_epoch) {
+  const std::int64_t steps = saturated_multiply(train.epochs.value_or(0), steps_per_epoch);
+  if (!train.max_steps) return steps;
+  return steps == 0 ? *train.max_steps : std::min(steps, *train.max_steps);
+}
+
 std::string warmup_warning(const TrainOptions& train, const DataInfo& data, int ranks) {
   const std::int64_t per_epoch = steps_per_epoch(train, data, ranks);
-  std::int64_t steps = train.epochs ? saturated_multiply(*train.epochs, per_epoch) : 0;
-  if (train.max_steps) steps = steps == 0 ? *train.max_steps : std::min(steps, *train.max_steps);
+  const std::int64_t steps = steps_of_run(train, per_epoch);
   return why_warmup_is_cut(train.schedule.as<ScheduleOptions>(), {.steps_per_epoch = per_epoch, .total_steps = steps});
 }
 

@@ -55,6 +55,10 @@ double scheduled_rate(const TrainOptions& train, const ScheduleTime& time);
 // Returns the number of steps of an epoch on `ranks` ranks.
 std::int64_t steps_per_epoch(const TrainOptions& train, const DataInfo& data, int ranks);
 
+// Returns the number of steps of a run with all its phases that nothing ends earlier; 0 if only time or a metric ends
+// it. `steps_per_epoch`: 0 if it is unknown, so that only `train.max_steps` counts.
+std::int64_t steps_of_run(const TrainOptions& train, std::int64_t steps_per_epoch);
+
 // Returns a warning if the run or one of its phases ends during the warm-up of its learning rate; "" if not, or if its
 // length is unknown.
 std::string warmup_warning(const TrainOptions& train, const DataInfo& data, int ranks);

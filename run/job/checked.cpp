@@ -103,6 +103,7 @@ Checked check_phase(const RunSpec& spec, const LaunchFlags& launch, bool measure
   checked.batch = spec.train.global_batch(plan.ranks);
   const DataInfo info = known_data(spec, checked.batch, checked.data_at_hand);
   checked.warnings = info.warnings;
+  if (checked.data_at_hand) checked.steps_per_epoch = steps_per_epoch(spec.train, info, plan.ranks);
   const std::string short_run = checked.data_at_hand ? warmup_warning(spec.train, info, plan.ranks) : "";
   if (!short_run.empty()) log::warning(short_run);
   checked.cached_bytes = info.cached_bytes;
@@ -154,6 +155,16 @@ Checked check_phase(const RunSpec& spec, const LaunchFlags& launch, bool measure
   return checked;
 }
 
+// Throws ConfigError if faults of the run would happen after its last step.
+void require_early_faults(const RunSpec& spec, std::int64_t steps_per_epoch) {
+  Reader reader;
+  for (const Choice& fault : spec.faults) {
+    const std::string why = why_too_late(fault.as<FaultOptions>(), steps_of_run(spec.train, steps_per_epoch));
+    if (!why.empty()) reader.error(fault.location, why);
+  }
+  reader.throw_if_failed();
+}
+
 }  // namespace
 
 Checked check_config(const RunSpec& spec, const LaunchFlags& launch, bool measure) {
@@ -168,6 +179,7 @@ Checked check_config(const RunSpec& spec, const LaunchFlags& launch, bool measur
     }
     if (number == 0 || checked.memory.total() > largest.memory.total()) largest = std::move(checked);
   }
+  require_early_faults(spec, largest.steps_per_epoch);
   largest.phases = std::move(phases);
   for (const std::string& warning : largest.warnings) log::warning(warning);
   return largest;

@@ -43,9 +43,10 @@ struct Checked {
   BatchSizes sizes;
   std::vector<CheckedPosition> positions;  // the ranks of a replica: by stage, then along the tensor axis
   std::set<std::string> recomputed;        // blocks that `recompute: auto` computes again
-  std::size_t assumed = 0;   // number of kernels that are not chosen yet, on which compute copies and arena depend
-  bool automatic = false;    // the strategy is not chosen yet
-  bool data_at_hand = true;  // false: shapes and classes are taken from the config
+  std::size_t assumed = 0;  // number of kernels that are not chosen yet, on which compute copies and arena depend
+  bool automatic = false;   // the strategy is not chosen yet
+  std::int64_t steps_per_epoch = 0;     // 0: unknown
+  bool data_at_hand = true;             // false: shapes and classes are taken from the config
   bool normalizes_own_samples = false;  // batch normalization uses the statistics of each replica
   std::int64_t least_share = 0;         // samples of a replica in a full batch
   std::int64_t largest_share = 0;

@@ -240,7 +240,8 @@ void PhaseTraining::make_hooks() {
 // Adds the hook that makes the faults of the config happen.
 void PhaseTraining::rehearse_faults() {
   spoiled_ = std::make_unique<SpoiledBatches>(*training_);
-  const bool of_mpirun = run_.context.situation.started_by == StartedBy::mpirun;
+  const StartedBy launcher = run_.context.situation.started_by;
+  const bool of_launcher = launcher == StartedBy::mpirun || launcher == StartedBy::srun;
   hooks_.insert(hooks_.begin(),
                 std::make_unique<FaultRehearsal>(  // before the comparison of replicas
                     FaultRehearsal::Parts{.faults = spec_.faults,
@@ -250,7 +251,8 @@ void PhaseTraining::rehearse_faults() {
                                           .stream = stream_,
                                           .hosts = run_.context.world.hosts(),
                                           .mesh = job_.rank().mesh,
-                                          .launcher = of_mpirun ? getppid() : 0,
+                                          .launcher = of_launcher ? getppid() : 0,
+                                          .steps = steps_of_run(run_.spec.train, plan_.loop.steps_per_epoch),
                                           .run_directory = run_.files.directory ? run_.files.directory->path() : "",
                                           .wait_for_checkpoints = [this] { checkpoints_->wait(); }}));
 }

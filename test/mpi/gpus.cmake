@@ -26,6 +26,7 @@ function(gpu_tests kind program)
   gpu_test(${kind} ${program} "staged: collectives inside networks" 2 0 "all networks agree" networks staged)
   gpu_test(${kind} ${program} "nccl: collectives inside networks" gpus 0 "all networks agree" networks nccl)
   gpu_test(${kind} ${program} "nccl: conformance" gpus 0 "all cases passed" conformance nccl)
+  gpu_test(${kind} ${program} "nccl: calls are recorded" gpus 0 "all calls are recorded" records nccl)
   gpu_test(${kind} ${program} "nccl: a late rank is named" gpus 5
     "last call to the peers was all_reduce of 4 bytes: .*rank 1 did not arrive" late nccl)
   gpu_test(${kind} ${program} "nccl: a sender that does not send is named" gpus 5

@@ -15,6 +15,7 @@
 #include "parallel/comm/environment.h"
 #include "parallel/health/replicas.h"
 #include "test/core/exec/collective_networks.h"
+#include "test/mpi/records.h"
 #include "test/mpi/snapshots.h"
 #include "test/parallel/comm/conformance.h"
 
@@ -68,6 +69,12 @@ void conform(Rank& rank) {
 void train_networks(Rank& rank) {
   collective_networks::run_all(*rank.backend, *rank.communicator);
   if (rank.communicator->rank() == 0) std::puts("all networks agree");
+}
+
+void record(Rank& rank) {
+  record_calls(*rank.communicator, {rank.value.get(), DType::float32, 1}, *rank.stream);
+  rank.barrier();
+  if (rank.communicator->rank() == 0) std::puts("all calls are recorded");
 }
 
 // Rank 1 is late for a collective, by more than the deadline.
@@ -137,6 +144,7 @@ void differ(Rank& rank) {
 void play(const std::string& scene, Rank& rank, const std::string& run_directory) {
   if (scene == "conformance") conform(rank);
   if (scene == "networks") train_networks(rank);
+  if (scene == "records") record(rank);
   if (scene == "late") late(rank);
   if (scene == "silent") silent(rank);
   if (scene == "split") split_without(rank);

@@ -116,7 +116,7 @@ model: {layers: [flatten, {dense: {units: 16, activation: relu}}, {dense: {units
                "TRAINCTL_BLOCKED_FIFO=" + fifo});
   REQUIRE(has_steps(directory, 30));
   REQUIRE(mkfifo(fifo.c_str(), 0600) == 0);
-  CHECK(seconds_until(run, "in reading of ") < most);
+  CHECK(seconds_until(run, ": reading ") < most);
   REQUIRE(run.says("the run starts again"));
   unlink(fifo.c_str());
   CHECK(run.wait() == 0);

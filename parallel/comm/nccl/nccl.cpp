@@ -17,6 +17,7 @@
 #include "core/base/format.h"
 #include "core/base/log.h"
 #include "parallel/comm/call.h"
+#include "parallel/comm/call_record.h"
 #include "parallel/comm/nccl/library.h"
 #include "parallel/comm/nccl/registered.h"
 
@@ -84,7 +85,9 @@ ncclRedOp_t operation_of(Reduction reduction) {
 class Nccl final : public Communicator, private cuda::Watch {
  public:
   Nccl(std::shared_ptr<const NcclLibrary> library, std::unique_ptr<Communicator> host, Backend& backend)
-      : library_(std::move(library)), host_(std::move(host)), backend_(backend), registered_(library_) {}
+      : library_(std::move(library)), host_(std::move(host)), backend_(backend), registered_(library_) {
+    record_.open(host_->attendance(), host_->world_ranks());
+  }
   ~Nccl() override;
   // Connects the ranks. All ranks call this function once, before all other calls.
   void connect();
@@ -106,6 +109,11 @@ class Nccl final : public Communicator, private cuda::Watch {
   void receive(View data, int peer, Stream& stream) override;
   void barrier(Stream& stream) override;
   bool true_on_all(bool value) override { return host_->true_on_all(value); }
+
+  // The record has when this process queues the calls. What the GPU does is not recorded.
+  std::vector<int> world_ranks() const override { return host_->world_ranks(); }
+  void describe_next(std::string_view text) override { record_.describe_next(text); }
+  void set_background() override { record_.set_background(); }
 
   std::unique_ptr<Communicator> split(int color, int key) override {
     auto part = std::make_unique<Nccl>(library_, host_->split(color, key), backend_);
@@ -138,6 +146,7 @@ class Nccl final : public Communicator, private cuda::Watch {
   ncclComm_t ranks_ = nullptr;          // null: the communicator is dead
   RegisteredMemory registered_;
   Memory barrier_value_;  // the value that a barrier sums
+  CallRecord record_;
   Call last_;
   std::string reason_;  // why the communicator is dead
   // Becomes true when this object is destroyed.
@@ -276,6 +285,7 @@ void Nccl::barrier(Stream& stream) {
 template <class Queue>
 void Nccl::submit(const Call& call, Stream& stream, Queue queue) {
   if (ranks_ == nullptr) throw Error(ErrorKind::peer, format("the communicator is dead: {}", reason_));
+  const FlightEntry entry = record_.entry_of(call);
   if (call.kind != CallKind::barrier && call.data.count == 0) return;
   auto& on = static_cast<cuda::CudaStream&>(stream);
   if (!waits_) {
@@ -283,6 +293,7 @@ void Nccl::submit(const Call& call, Stream& stream, Queue queue) {
     waits_->add(*this);
   }
   last_ = call;
+  const FlightScope recorded(record_.line(), entry);
   wait_until_queued(queue(ranks_, on.get()), name_of(call.kind));
 }
 

@@ -22,7 +22,7 @@ class FaultScene {
   virtual int rank() const = 0;
   // The name of the host of each rank.
   virtual const std::vector<std::string>& hosts() const = 0;
-  // The process of mpirun or its daemon that has started this rank; 0 if mpirun has not started it.
+  // The process that has started this rank; 0 if no launcher has.
   virtual pid_t launcher() const = 0;
   // The directory of the run on rank 0; "" on the other ranks.
   virtual const std::string& run_directory() const = 0;
@@ -61,6 +61,10 @@ using FaultList = ChoicesOf<fault_choices>;
 
 // Returns a warning that names the faults of a run; "" if there are none.
 std::string rehearsal_warning(const FaultList& faults);
+
+// Returns why a fault cannot happen in a run of this number of steps, and what to do; "" if it can. `steps`: 0 if it is
+// unknown.
+std::string why_too_late(const FaultOptions& fault, std::int64_t steps);
 
 // Whether mark_fault() has marked a fault in the directory of a run.
 bool is_marked(const std::string& run_directory, std::size_t number, const Choice& fault);

@@ -2,7 +2,11 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <chrono>
+#include <fstream>
+#include <string_view>
 #include <thread>
 
 #include "core/base/format.h"
@@ -12,6 +16,19 @@
 
 namespace trainctl {
 namespace {
+
+// The kernel's name of a process: that of its program, cut to 15 bytes; "" if there is none.
+std::string name_of(pid_t process) {
+  std::string name;
+  std::getline(std::ifstream(format("/proc/{}/comm", process)), name);
+  return name;
+}
+
+// Whether a process is the daemon that starts ranks on a host: OpenMPI 4's, OpenMPI 5's, MPICH's or SLURM's.
+bool is_daemon(pid_t process) {
+  constexpr std::array<std::string_view, 4> daemons = {"orted", "prted", "hydra_pmi_proxy", "slurmstepd"};
+  return process > 1 && std::find(daemons.begin(), daemons.end(), name_of(process)) != daemons.end();
+}
 
 struct RankFault : FaultOptions {
   int rank = 0;
@@ -73,15 +90,23 @@ struct LoseHostFault final : FaultOptions {
   std::string host;
 
   static Keys<LoseHostFault> keys() {
-    return Keys<LoseHostFault>("lose_host", "Kills all ranks of a host and the daemon of mpirun there.")
+    return Keys<LoseHostFault>("lose_host", "Kills all ranks of a host and the daemon of their launcher there.")
         .required("host", &LoseHostFault::host, "The host, which must not be the one of rank 0.")
         .required("step", &LoseHostFault::step, fault_step_meaning, at_least(1));
   }
   std::string text() const override { return format("host {} is lost", host); }
-  std::string why_impossible(const FaultScene& scene) const override { return why_no_host(host, scene); }
+  std::string why_impossible(const FaultScene& scene) const override {
+    if (std::string why = why_no_host(host, scene); !why.empty()) return why;
+    const pid_t launcher = scene.launcher();
+    if (!scene.acts_for(host) || launcher == 0 || is_daemon(launcher)) return "";
+    return format(
+        "the ranks on {} were started by '{}' (process {}), which is no daemon of mpirun or srun and is not killed: "
+        "start the run by trainctl, mpirun or srun without a program in between",
+        host, name_of(launcher), launcher);
+  }
   void act(FaultScene& scene) const override {
     if (scene.hosts()[static_cast<std::size_t>(scene.rank())] != host) return;
-    if (scene.acts_for(host) && scene.launcher() > 1) kill(scene.launcher(), SIGKILL);
+    if (scene.acts_for(host) && is_daemon(scene.launcher())) kill(scene.launcher(), SIGKILL);
     kill(getpid(), SIGKILL);
   }
 };

@@ -1,5 +1,6 @@
 // Faults of storage: a damaged checkpoint, and a full disk.
 #include <filesystem>
+#include <optional>
 
 #include "core/base/format.h"
 #include "core/base/full_disk.h"
@@ -48,14 +49,27 @@ struct TornCheckpointFault final : FaultOptions {
 
 struct FullDiskFault final : FaultOptions {
   Seconds time{10};
+  std::optional<std::int64_t> saves;
 
   static Keys<FullDiskFault> keys() {
     return Keys<FullDiskFault>("full_disk", "Lets all writes of checkpoints and metrics fail, as on a full disk.")
         .required("step", &FullDiskFault::step, fault_step_meaning, at_least(1))
-        .key("for", &FullDiskFault::time, "How long.", more_than(0));
+        .key("for", &FullDiskFault::time, "How long.", more_than(0))
+        .key("saves", &FullDiskFault::saves,
+             "Until this number of saves have failed; if it is given, `for` has no effect.", at_least(1));
   }
-  std::string text() const override { return "the disk is full for " + to_string(time); }
-  void act(FaultScene&) const override { rehearse_full_disk(std::chrono::duration<double>(time.value)); }
+  std::string text() const override {
+    return saves ? format("the disk is full until {} failed",
+                          *saves == 1 ? "a save has" : format("{} saves have", *saves))
+                 : "the disk is full for " + to_string(time);
+  }
+  void act(FaultScene&) const override {
+    if (saves) {
+      rehearse_full_disk(*saves);
+    } else {
+      rehearse_full_disk(std::chrono::duration<double>(time.value));
+    }
+  }
 };
 
 }  // namespace

@@ -31,6 +31,12 @@ std::string rehearsal_warning(const FaultList& faults) {
   return format("this run rehearses faults, each of them once: {}", list);
 }
 
+std::string why_too_late(const FaultOptions& fault, std::int64_t steps) {
+  if (steps == 0 || fault.acts_after() <= steps) return "";
+  return format("the fault would happen after {}, and the run ends after {}: choose an earlier step, or train longer",
+                counted(fault.acts_after(), "step"), steps);
+}
+
 std::string why_no_rank(int rank, const FaultScene& scene) {
   if (rank < scene.ranks()) return "";
   return format("there is no rank {} among {}: name one of 0 to {}", rank, counted(scene.ranks(), "rank"),

@@ -39,7 +39,7 @@ MpirunWatch::MpirunWatch(Supervision& supervision, const ChildProcess& child, st
       requests_(supervision.requests),
       mpirun_(mpirun),
       child_(child),
-      output_(child_, mpirun, status_file, options.holds_output, plan.first_rank_here),
+      output_(child_, mpirun, status_file, supervision.unwritten_output, options.holds_output, plan.first_rank_here),
       status_file_(std::move(status_file)),
       first_rank_here_(plan.first_rank_here),
       one_host_(plan.one_host),
@@ -79,7 +79,7 @@ void MpirunWatch::wait() {
     }
   }
   kill_children(hosts_watch_.processes());  // kills processes that mpirun has left
-  output_.read();
+  output_.read_rest();
   join_log();
 }
 
@@ -194,16 +194,17 @@ void MpirunWatch::stop() {
   }
 }
 
-// Ctrl-C is logged as an info, since the user knows about it; other requests as a warning.
+// Ctrl-C is logged as an info, since the user knows about it; other requests as a warning. The ranks come first, since
+// logging may wait for a terminal or a file server.
 void MpirunWatch::relay_request() {
-  join_log();
-  const auto tell = request().asked_by == SIGINT || changed_plan_ ? log::info : log::warning;
-  tell(changed_plan_ ? format("stopping after this step, to go on with {}", counted(changed_plan_->ranks, "rank"))
-                     : "stopping after this step (Ctrl-C again stops at once)");
   if (changed_plan_ && !requests_.asked) mark_resizing(status_file_);
   if (suspended_since_) kill(child_.pid, SIGCONT);
   kill(child_.pid, SIGUSR1);
   asked_.relayed = true;
+  join_log();
+  const auto tell = request().asked_by == SIGINT || changed_plan_ ? log::info : log::warning;
+  tell(changed_plan_ ? format("stopping after this step, to go on with {}", counted(changed_plan_->ranks, "rank"))
+                     : "stopping after this step (Ctrl-C again stops at once)");
 }
 
 void MpirunWatch::end_late() {

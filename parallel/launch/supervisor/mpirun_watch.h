@@ -31,6 +31,7 @@ struct Supervision {
   StopRequests requests;
   std::string log;                     // path of the run's log, to which this process also logs; "" before it is known
   std::string launch = launch_name();  // see Situation::launch
+  std::string unwritten_output;        // standard output of the ranks that its reader has not taken yet
 };
 
 class MpirunWatch {

@@ -255,12 +255,15 @@ Outcome outcome_of(const AttemptTraces& traces) {
     outcome = {.kind = OutcomeKind::stopped_unstarted,
                .end = {exit_code(ErrorKind::stopped), std::string(unstarted_text)}};
   }
-  if (traces.output_error != 0 && traces.output_error != EPIPE && outcome.end.exit_code == 0) {
-    outcome.kind = OutcomeKind::resource_error;
-    outcome.end = {exit_code(ErrorKind::resource),
-                   "standard output cannot be written: " + std::generic_category().message(traces.output_error)};
-  }
+  note_output_error(outcome, traces.output_error);
   return outcome;
+}
+
+void note_output_error(Outcome& outcome, int error) {
+  if (error == 0 || error == EPIPE || outcome.end.exit_code != 0) return;
+  outcome.kind = OutcomeKind::resource_error;
+  outcome.end = {exit_code(ErrorKind::resource),
+                 "standard output cannot be written: " + std::generic_category().message(error)};
 }
 
 std::optional<Failure> find_shortage(const std::string& text) {

@@ -72,6 +72,10 @@ struct AttemptTraces {
 // mpirun ends with code 0. `last_lines` and `output` are left empty.
 Outcome outcome_of(const AttemptTraces& traces);
 
+// Makes an outcome without a failure one: standard output could not be written with this errno. Does nothing if there
+// is no error, or if the reader has closed its end.
+void note_output_error(Outcome& outcome, int error);
+
 // Returns a failure that names the resource that ran out according to messages of MPI, PMIx or the loader: processes,
 // open files, space or memory. Empty if the messages name no such resource.
 std::optional<Failure> find_shortage(const std::string& text);

@@ -15,12 +15,16 @@
 namespace trainctl {
 namespace {
 
-// Passes all available data to `take`. Returns false once the other side has closed the pipe.
+// Passes the available data to `take`, at most the capacity of a pipe. Returns false once the other side has closed the
+// pipe.
 template <class Take>
-bool read_all(int descriptor, const Take& take) {
+bool read_available(int descriptor, const Take& take) {
+  constexpr int most_pieces = 16;
   std::array<char, 65536> buffer{};
-  ssize_t count = 0;
-  while ((count = ::read(descriptor, buffer.data(), buffer.size())) > 0) {
+  ssize_t count = -1;
+  for (int piece = 0; piece < most_pieces; ++piece) {
+    count = ::read(descriptor, buffer.data(), buffer.size());
+    if (count <= 0) break;
     take(std::string_view(buffer.data(), static_cast<std::size_t>(count)));
   }
   return count != 0;
@@ -41,27 +45,41 @@ std::string take_incomplete_line(std::string& text, const std::vector<std::strin
   return incomplete;
 }
 
-RanksOutput::RanksOutput(const ChildProcess& child, Mpirun& mpirun, std::string status_file, bool holds_output,
-                         bool holds_errors)
+RanksOutput::RanksOutput(const ChildProcess& child, Mpirun& mpirun, std::string status_file, std::string& unwritten,
+                         bool holds_output, bool holds_errors)
     : child_(child),
       mpirun_(mpirun),
+      unwritten_(unwritten),
       status_file_(std::move(status_file)),
       holds_output_(holds_output),
       holds_errors_(holds_errors) {
   for (int pipe : {child_.output, child_.errors, child_.messages}) fcntl(pipe, F_SETFL, O_NONBLOCK);
 }
 
-std::array<pollfd, 4> RanksOutput::sources() const {
-  return {{{output_stream_.closed ? -1 : child_.output, POLLIN, 0},
+std::array<pollfd, 5> RanksOutput::sources() const {
+  return {{{output_stream_.closed || !has_room() ? -1 : child_.output, POLLIN, 0},
+           {unwritten_.empty() ? -1 : STDOUT_FILENO, POLLOUT, 0},
            {error_stream_.closed ? -1 : child_.errors, POLLIN, 0},
            {messages_closed_ ? -1 : child_.messages, POLLIN, 0},
            {backlog_.empty() || !shown_ ? -1 : STDERR_FILENO, POLLOUT, 0}}};
 }
 
 void RanksOutput::read() {
-  forward_output();
+  if (has_room()) forward_output();
+  write_output();
   forward_errors();
   collect_messages();
+}
+
+void RanksOutput::read_rest() {
+  forward_output();
+  read();
+}
+
+// Output of commands such as generate must not be lost: if its reader is slower than the ranks, they wait.
+bool RanksOutput::has_room() const {
+  constexpr std::size_t max_bytes = 16 << 20;
+  return unwritten_.size() < max_bytes;
 }
 
 // Moves mpirun's own messages out of the text and returns the ranks' output.
@@ -83,11 +101,16 @@ void RanksOutput::forward_output() {
     if (holds_output_) {
       output_.append(text);
     } else if (output_error_ == 0) {
-      output_error_ = write_all(STDOUT_FILENO, text);
+      unwritten_.append(text);
     }
   };
-  output_stream_.closed = !read_all(child_.output, forward);
+  output_stream_.closed = !read_available(child_.output, forward);
   if (output_stream_.closed) forward("");
+}
+
+void RanksOutput::write_output() {
+  if (output_error_ == 0) output_error_ = write_ready(STDOUT_FILENO, unwritten_);
+  if (output_error_ != 0) unwritten_.clear();
 }
 
 void RanksOutput::forward_errors() {
@@ -97,7 +120,7 @@ void RanksOutput::forward_errors() {
     if (backlog_.size() <= max_bytes) backlog_.append(rest);
   };
   if (!error_stream_.closed) {
-    error_stream_.closed = !read_all(child_.errors, forward);
+    error_stream_.closed = !read_available(child_.errors, forward);
     if (error_stream_.closed) forward("");
   }
   write_backlog();
@@ -108,13 +131,7 @@ void RanksOutput::forward_errors() {
 void RanksOutput::write_backlog() {
   if (!shown_ && still_holds_errors()) return;
   shown_ = true;
-  constexpr std::size_t chunk = 4096;  // a writable pipe accepts this number of bytes
-  while (!backlog_.empty()) {
-    pollfd ready{STDERR_FILENO, POLLOUT, 0};
-    if (poll(&ready, 1, 0) <= 0 || (ready.revents & (POLLOUT | POLLERR | POLLNVAL | POLLHUP)) == 0) return;
-    const ssize_t written = write(STDERR_FILENO, backlog_.data(), std::min(chunk, backlog_.size()));
-    backlog_.erase(0, written > 0 ? static_cast<std::size_t>(written) : backlog_.size());
-  }
+  if (write_ready(STDERR_FILENO, backlog_) != 0) backlog_.clear();
 }
 
 // Returns whether standard error is still held: only while the ranks start, up to a limit on time and size.
@@ -133,7 +150,7 @@ void RanksOutput::show_held_errors() {
 void RanksOutput::collect_messages() {
   constexpr std::size_t max_bytes = 1 << 18;
   const bool open =
-      read_all(child_.messages, [this](std::string_view text) { append_within(messages_, text, max_bytes); });
+      read_available(child_.messages, [this](std::string_view text) { append_within(messages_, text, max_bytes); });
   if (!open) messages_closed_ = true;
 }
 

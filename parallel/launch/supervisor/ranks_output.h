@@ -1,4 +1,4 @@
-// The output of mpirun and its ranks, which is forwarded immediately, or held.
+// The output of mpirun and its ranks, which is forwarded as fast as it can be written, or held.
 #pragma once
 
 #include <poll.h>
@@ -21,14 +21,19 @@ std::string take_incomplete_line(std::string& text, const std::vector<std::strin
 
 class RanksOutput {
  public:
+  // `unwritten`: standard output of the ranks that its reader has not taken yet; it may have some of earlier ranks.
   // `holds_output`: whether standard output is collected for the caller instead of being forwarded. `holds_errors`:
-  // whether standard error is held while the ranks start. `child` and `mpirun` must outlive the object.
-  RanksOutput(const ChildProcess& child, Mpirun& mpirun, std::string status_file, bool holds_output, bool holds_errors);
+  // whether standard error is held while the ranks start. `child`, `mpirun` and `unwritten` must outlive the object.
+  RanksOutput(const ChildProcess& child, Mpirun& mpirun, std::string status_file, std::string& unwritten,
+              bool holds_output, bool holds_errors);
 
   // Returns the descriptors to wait for.
-  std::array<pollfd, 4> sources() const;
-  // Reads all available output.
+  std::array<pollfd, 5> sources() const;
+  // Reads the available output and writes what can be written without waiting. If very much is unwritten, leaves
+  // standard output unread.
   void read();
+  // Reads what the ranks have left at their end.
+  void read_rest();
 
   const std::string& output() const { return output_; }      // the held output
   int output_error() const { return output_error_; }         // errno of writing standard output, or 0
@@ -46,15 +51,18 @@ class RanksOutput {
     std::string incomplete;  // the beginning of a line of mpirun, the rest of which has not been read yet
   };
 
+  bool has_room() const;
   bool still_holds_errors() const;
   std::string without_own_messages(std::string_view text, Stream& stream);
   void forward_output();
+  void write_output();
   void forward_errors();
   void write_backlog();
   void collect_messages();
 
   const ChildProcess& child_;
   Mpirun& mpirun_;
+  std::string& unwritten_;
   std::string status_file_;
   bool holds_output_, holds_errors_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();

@@ -3,6 +3,7 @@
 #include "parallel/launch/supervisor/supervisor.h"
 
 #include <poll.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -16,6 +17,7 @@
 #include "core/base/format.h"
 #include "core/base/log.h"
 #include "core/base/memory_folder.h"
+#include "core/base/output.h"
 #include "core/base/table.h"
 #include "parallel/launch/host/resources.h"
 #include "parallel/launch/plan.h"
@@ -163,12 +165,24 @@ std::string message_of(const Outcome& outcome) {
   return outcome.end.message.empty() ? to_string(outcome) : outcome.end.message;
 }
 
-}  // namespace
+// Waits until the ranks' output is written. A request to stop ends the wait, and the rest is lost.
+void finish_output(Supervision& supervision, Outcome& outcome) {
+  std::string& text = supervision.unwritten_output;
+  while (!text.empty()) {
+    const int error = write_ready(STDOUT_FILENO, text);
+    if (error != 0) return note_output_error(outcome, error);
+    if (text.empty()) return;
+    pollfd sources[] = {{supervision.signals.descriptor(), POLLIN, 0}, {STDOUT_FILENO, POLLOUT, 0}};
+    poll(sources, 2, -1);
+    while (const int signal = supervision.signals.next()) {
+      if (signal != SIGCHLD) return;
+    }
+  }
+}
 
-Outcome run_supervised(LaunchPlan plan, const std::vector<std::string>& command, const SupervisionOptions& options,
-                       const Restarts& restarts) {
-  Supervision supervision;  // from now on all requests are received
-  const CopiesRemover remover{supervision.log};
+// Runs attempts until the policy ends the run.
+Outcome run_attempts(LaunchPlan plan, const std::vector<std::string>& command, const SupervisionOptions& options,
+                     const Restarts& restarts, Supervision& supervision) {
   std::vector<Outcome> failures;   // of attempts whose ranks did not stop for another plan
   std::optional<Restart> restart;  // why the present attempt was started
   LaunchPlan plan_before = plan;   // the plan before the last resize
@@ -210,6 +224,17 @@ Outcome run_supervised(LaunchPlan plan, const std::vector<std::string>& command,
                       "stopped before the run started again" + newest_checkpoint(supervision.log)}};
     }
   }
+}
+
+}  // namespace
+
+Outcome run_supervised(LaunchPlan plan, const std::vector<std::string>& command, const SupervisionOptions& options,
+                       const Restarts& restarts) {
+  Supervision supervision;  // from now on all requests are received
+  const CopiesRemover remover{supervision.log};
+  Outcome outcome = run_attempts(std::move(plan), command, options, restarts, supervision);
+  finish_output(supervision, outcome);
+  return outcome;
 }
 
 }  // namespace trainctl

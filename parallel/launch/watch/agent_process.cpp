@@ -42,11 +42,14 @@ AgentProcess::~AgentProcess() { end(); }
 
 void AgentProcess::start(double now) {
   ++starts_;
+  started_ = now;
   next_start_ = now + pause_before_start;
-  process_ = start_process(command_, {}, Input::pipe);
-  for (const int pipe : {process_.input, process_.output, process_.errors, process_.messages}) {
+  const ChildProcess process = start_process(command_, {}, Input::pipe);
+  for (const int pipe : {process.input, process.output, process.errors, process.messages}) {
     fcntl(pipe, F_SETFL, O_NONBLOCK);
   }
+  const std::lock_guard lock(input_mutex_);
+  process_ = process;
   lines_ = {};
   greeted_ = false;
 }
@@ -55,6 +58,7 @@ void AgentProcess::start(double now) {
 void AgentProcess::end() {
   if (!runs()) return;
   if (kill(-process_.pid, SIGKILL) == 0) waitpid(process_.pid, nullptr, 0);
+  const std::lock_guard lock(input_mutex_);
   for (const int pipe : {process_.input, process_.output, process_.errors, process_.messages}) {
     if (pipe >= 0) close(pipe);
   }
@@ -103,14 +107,26 @@ void AgentProcess::read(double now, const std::function<void(const WatchNews&)>&
   next_start_ = now + pause_before_start;
 }
 
+void AgentProcess::warn_if_mute(double now) {
+  constexpr double long_time = 30;  // seconds
+  if (!runs() || greeted_ || refused_ || warned_ || now - started_ < long_time) return;
+  warned_ = true;
+  log::warning(
+      format("the ranks on {} are not watched, so that no rank is found to hang: the agent there was started "
+             "and has said nothing for {:g} s; its remote shell may wait for an answer",
+             host_, long_time));
+}
+
 void AgentProcess::send(WatchRequest::Kind kind) const {
-  if (!runs() || process_.input < 0) return;
   const std::string line = to_line({kind});
+  const std::lock_guard lock(input_mutex_);
+  if (process_.input < 0) return;
   [[maybe_unused]] const ssize_t written = write(process_.input, line.data(), line.size());
 }
 
 void AgentProcess::close_input() {
   asked_to_end_ = true;
+  const std::lock_guard lock(input_mutex_);
   if (process_.input >= 0) close(std::exchange(process_.input, -1));
 }
 

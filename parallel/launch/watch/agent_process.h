@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <functional>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -28,7 +29,7 @@ class AgentProcess {
   // seconds, a few times: the ranks on its host go on.
   void read(double now, const std::function<void(const WatchNews&)>& take);
 
-  // Sends a request, unless the channel is closed or full.
+  // Sends a request, unless the channel is closed or full. Never waits. Any thread may call it.
   void send(WatchRequest::Kind kind) const;
 
   // Closes the channel; the process ends itself.
@@ -38,7 +39,9 @@ class AgentProcess {
   bool runs() const { return process_.pid > 0; }
   bool has_given_up() const { return starts_ >= most_starts && !runs(); }
   bool answers() const { return greeted_; }  // whether the agent has said hello since it was started
-  double heard() const { return heard_; }    // time of the last message; 0 if there was none
+  // Warns once if the agent has run for long and has said nothing.
+  void warn_if_mute(double now);
+  double heard() const { return heard_; }  // time of the last message; 0 if there was none
   void forgive(double now) { heard_ = heard_ > 0 ? now : heard_; }
   pid_t process() const { return process_.pid; }
   void add_sources(std::vector<pollfd>& sources) const;
@@ -53,11 +56,12 @@ class AgentProcess {
   std::vector<std::string> command_;
   std::string mark_;
   ChildProcess process_;
+  mutable std::mutex input_mutex_;  // for process_.input, which send() uses
   LineReader lines_;
   std::string errors_;  // the end of what it wrote to standard error
   bool greeted_ = false, refused_ = false;
-  bool asked_to_end_ = false;
-  double heard_ = 0, next_start_ = 0;
+  bool asked_to_end_ = false, warned_ = false;
+  double heard_ = 0, next_start_ = 0, started_ = 0;
   int starts_ = 0;
 };
 

@@ -27,14 +27,14 @@ const ProcessPlace* place_of(const HangEvidence& evidence, int rank) {
   return found == evidence.places.end() ? nullptr : &found->second;
 }
 
-// Describes what a rank that others wait for does, such as "rank 5 on n3: in reading of img_0412.jpg for 14 s".
+// Describes what a rank that others wait for does, such as "rank 5 on n3: reading img_0412.jpg for 14 s".
 std::string describe_awaited(int number, const WatchedRank& rank, const HangEvidence& evidence, double now) {
   const std::string who = format("rank {} on {}", number, rank.host);
   if (is_silent_host(evidence, rank.host)) {
     return format("{}: its host has not answered for {}", who, whole_seconds(now - rank.heard));
   }
   const ProcessPlace* place = place_of(evidence, number);
-  const char* how = place == nullptr ? "" : place->stopped ? "stopped by a signal " : "";
+  const char* how = place == nullptr ? "" : place->stopped ? "stopped by a signal while " : "";
   return format("{}: {}{} for {}", who, how, doing_text(rank.view), whole_seconds(rank.seconds(now)));
 }
 
@@ -123,6 +123,14 @@ Outcome hang_outcome(const HangRule& rule, double now, const HangEvidence& evide
                    rule.ranks().at(awaited[i]).view.process, rule.ranks().at(awaited[i]).host, to_text(*place, "  "));
   }
   if (awaited.empty()) return outcome;
+  const auto reads = [&](int rank) {
+    const Activity does = rule.ranks().at(rank).view.activity;
+    return does == Activity::reading_data || does == Activity::waiting_for_data;
+  };
+  if (std::any_of(awaited.begin(), awaited.end(), reads)) {
+    text += format("\nif the data may take longer than {:g} s, set a longer time by cluster.hang_timeout",
+                   std::floor(rule.limit().value_or(0)));
+  }
   const WatchedRank& first = rule.ranks().at(awaited.front());
   if (is_silent_host(evidence, first.host)) outcome.kind = OutcomeKind::host_lost;
   outcome.rank = awaited.front();

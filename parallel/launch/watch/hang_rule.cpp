@@ -8,8 +8,8 @@
 namespace trainctl {
 namespace {
 
-constexpr double least_limit = 10, steps_of_limit = 20, waits_of_limit = 3;
-constexpr std::size_t fewest_steps = 3, most_steps = 64;
+constexpr double least_limit = 10, steps_of_limit = 20, pauses_of_limit = 3;
+constexpr std::size_t fewest_steps = 3, most_steps = 64, most_pauses = 16;
 constexpr double longest_gap = 2.5;  // seconds between two ticks of a process that runs
 
 bool is_among(const std::vector<std::string>& hosts, const std::string& host) {
@@ -34,8 +34,8 @@ double times_limit(const RankView& view) {
 
 }  // namespace
 
-double automatic_hang_limit(double step_seconds, double longest_wait) {
-  return std::max({least_limit, steps_of_limit * step_seconds, waits_of_limit * longest_wait});
+double automatic_hang_limit(double step_seconds, double pause_seconds) {
+  return std::max({least_limit, steps_of_limit * step_seconds, pauses_of_limit * pause_seconds});
 }
 
 void HangRule::tick(double now) {
@@ -56,7 +56,7 @@ void HangRule::note(const RankView& view, const std::string& host, double now) {
   const auto known = ranks_.find(view.rank);
   const bool progressed = known == ranks_.end() || !view.same_as(known->second.view);
   if (known != ranks_.end() && progressed && times_limit(known->second.view) == 1 && limit()) {
-    longest_wait_ = std::max(longest_wait_, now - known->second.changed);
+    note_pause({known->second.changed, now});
   }
   WatchedRank& rank = ranks_[view.rank];
   rank.view = view;
@@ -67,6 +67,27 @@ void HangRule::note(const RankView& view, const std::string& host, double now) {
   if (view.step_seconds > 0 && step_seconds_.size() < fewest_steps)
     step_seconds_.assign(fewest_steps, view.step_seconds);
   note_step(rank, now);
+}
+
+// Ranks that pause at the same time wait for the same event, which counts once. Shorter pauses do not change the limit.
+void HangRule::note_pause(const Pause& pause) {
+  if (pause.seconds() <= least_limit / pauses_of_limit) return;
+  if (pauses_.empty() || pause.begin > pauses_.back().end) {
+    pauses_.push_back(pause);
+    if (pauses_.size() > most_pauses) pauses_.pop_front();
+  } else if (pause.seconds() > pauses_.back().seconds()) {
+    pauses_.back() = pause;
+  }
+}
+
+// The second longest of the last pauses; 0 if there are fewer than two.
+double HangRule::usual_pause() const {
+  double longest = 0, second = 0;
+  for (const Pause& pause : pauses_) {
+    second = std::max(second, std::min(longest, pause.seconds()));
+    longest = std::max(longest, pause.seconds());
+  }
+  return second;
 }
 
 // If the rank has done several steps between two views, each of them counts, with the same length.
@@ -91,7 +112,7 @@ std::optional<double> HangRule::limit() const {
   if (step_seconds_.size() < fewest_steps) return {};
   if (const auto* given = std::get_if<Seconds>(&timeout_)) return given->value;
   const double step = median({step_seconds_.begin(), step_seconds_.end()});
-  return automatic_hang_limit(step, longest_wait_);
+  return automatic_hang_limit(step, usual_pause());
 }
 
 bool HangRule::hangs(double now, const std::vector<std::string>& silent_hosts) const {
@@ -138,7 +159,7 @@ std::vector<int> awaited_ranks(const HangRule& rule, double now, const std::vect
     first = std::min(first, rank.view.step);
     last = std::max(last, rank.view.step);
   }
-  // If all ranks stand, those that compute may wait for a GPU whose collectives are not recorded.
+  // If all ranks stand, those that compute may wait for a GPU, whose work is not recorded.
   const bool all_stand = standing.size() > 1 && standing.size() == rule.ranks().size();
   if (all_stand && !other.empty()) return other;
   if (!absent.empty()) return absent;

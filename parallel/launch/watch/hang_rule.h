@@ -2,10 +2,10 @@
 //
 // The rule: ranks hang if no rank has made progress for the limit, or if a rank has stood still for the limit while
 // another has waited for others as long. The limit is cluster.hang_timeout. `auto` is the largest of 10 s, 20 times the
-// median time between steps, and 3 times the longest time without progress after which a rank went on. It begins after
-// the first steps. A rank that evaluates, or works for itself between steps, has six times the limit. While a rank
-// starts or saves, no rank hangs: cluster.timeout limits these times. A rank whose process is stopped has no such
-// excuse.
+// median time between steps, and 3 times the second longest of the last long pauses after which ranks went on, so that
+// a single one has no effect. It begins after the first steps. A rank that evaluates, or works for itself between
+// steps, has six times the limit. While a rank starts or saves, no rank hangs: cluster.timeout limits these times. A
+// rank whose process is stopped has no such excuse.
 #pragma once
 
 #include <cstdint>
@@ -32,8 +32,8 @@ struct WatchedRank {
   double seconds(double now) const { return view.seconds + (now - heard); }
 };
 
-// The limit of `auto` for steps of this length and this longest wait, in seconds.
-double automatic_hang_limit(double step_seconds, double longest_wait = 0);
+// The limit of `auto` for steps and usual pauses of these lengths, in seconds.
+double automatic_hang_limit(double step_seconds, double pause_seconds = 0);
 
 class HangRule {
  public:
@@ -66,7 +66,15 @@ class HangRule {
   const std::map<int, WatchedRank>& ranks() const { return ranks_; }
 
  private:
+  // A time in which a rank, or several, made no progress.
+  struct Pause {
+    double begin = 0, end = 0;
+    double seconds() const { return end - begin; }
+  };
+
   void note_step(const WatchedRank& rank, double now);
+  void note_pause(const Pause& pause);
+  double usual_pause() const;
   bool judge(double now, const std::vector<std::string>& silent_hosts, bool excuses) const;
 
   HangTimeout timeout_;
@@ -76,7 +84,7 @@ class HangRule {
   std::deque<double> step_seconds_;  // times between the last steps of the first rank
   std::int64_t last_step_ = -1;      // of the first rank
   std::optional<double> last_step_time_;
-  double longest_wait_ = 0;  // the longest time without progress after which a rank went on
+  std::deque<Pause> pauses_;  // the last long ones after which ranks went on; no two overlap
 };
 
 // Returns the ranks that others wait for in a hang, by the first rule that names any:

@@ -39,6 +39,7 @@ using Clock = std::chrono::steady_clock;
 namespace fs = std::filesystem;
 
 constexpr std::size_t ranks_of_message = 64;
+constexpr std::chrono::seconds time_for_threads(2);  // less than the supervisor waits (host_watch.cpp)
 
 // A rank of this host and the path of its flight record.
 struct LocalRank {
@@ -241,10 +242,12 @@ class HostAgent {
     }
   }
 
+  // The supervisor waits for some seconds. Ranks whose turn comes late are described without their threads.
   void send_places() {
+    const Clock::time_point end = Clock::now() + time_for_threads;
     WatchNews news{.kind = WatchNews::Kind::places};
     for (const LocalRank& rank : local_ranks(options_.folder, host_)) {
-      news.places = {{rank.view.rank, place_of_process(rank.view.process, stacks_)}};
+      news.places = {{rank.view.rank, place_of_process(rank.view.process, stacks_, end)}};
       send(news);
     }
     send({.kind = WatchNews::Kind::places, .last = true});

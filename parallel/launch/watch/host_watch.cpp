@@ -20,6 +20,7 @@
 #include "parallel/launch/watch/agent_process.h"
 #include "parallel/launch/watch/hang_report.h"
 #include "parallel/launch/watch/hang_rule.h"
+#include "parallel/launch/watch/lease_renewal.h"
 #include "parallel/launch/watch/reach.h"
 
 namespace trainctl {
@@ -29,10 +30,10 @@ namespace fs = std::filesystem;
 
 constexpr double time_for_places = 3, time_between_questions = 3, time_for_files = 5, time_to_end = 2;  // seconds
 
-// Returns the lease of agents on other hosts: cluster.timeout, within bounds. An agent on this host ends with this
-// process and needs no lease.
-std::chrono::milliseconds lease_of(const LaunchPlan& plan) {
+// Returns the lease of agents on other hosts. An agent on this host ends with this process and needs no lease.
+std::chrono::milliseconds lease_of(const LaunchPlan& plan, const HostWatchOptions& options) {
   constexpr std::chrono::milliseconds least(10'000), most(30'000);
+  if (options.lease) return *options.lease;
   return plan.start_timeout.count() > 0 ? std::clamp(plan.start_timeout, least, most) : most;
 }
 
@@ -78,10 +79,11 @@ class HostWatch::State {
     for (const ReachableHost& host : reachable_hosts(plan, Variables::of_process())) {
       const std::string mark = random_mark();
       agents_.push_back(std::make_unique<AgentProcess>(
-          without_user(host.name), agent_command(host, options.agent, folder_, mark, lease_of(plan)), mark));
+          without_user(host.name), agent_command(host, options.agent, folder_, mark, lease_of(plan, options)), mark));
     }
   }
   ~State() {
+    renewal_.reset();
     for (const auto& agent : agents_) {
       agent->send(WatchRequest::Kind::end);
       agent->close_input();
@@ -100,6 +102,9 @@ class HostWatch::State {
         log::warning(format("the ranks on {} are not watched: {}", agent->host(), error.what()));
       }
     }
+    renewal_.emplace([this] {
+      for (const auto& agent : agents_) agent->send(WatchRequest::Kind::alive);
+    });
   }
 
   void add_sources(std::vector<pollfd>& sources) const {
@@ -117,12 +122,9 @@ class HostWatch::State {
   std::optional<Outcome> check(bool judges) {
     if (!started_) return {};
     const double now = seconds_now();
+    renewal_->resume();
     notice_gap(now);
     read(now);
-    if (now >= next_alive_) {
-      next_alive_ = now + 1;
-      for (const auto& agent : agents_) agent->send(WatchRequest::Kind::alive);
-    }
     if (!judges) {
       asked_at_.reset();
       return {};
@@ -131,6 +133,7 @@ class HostWatch::State {
   }
 
   void pause() {
+    if (renewal_) renewal_->pause();
     for (const auto& agent : agents_) agent->send(WatchRequest::Kind::pause);
   }
 
@@ -162,6 +165,7 @@ class HostWatch::State {
   void read(double now) {
     for (const auto& agent : agents_) {
       agent->read(now, [&](const WatchNews& news) { take(*agent, news, now); });
+      agent->warn_if_mute(now);
       if (agent->has_given_up()) rule_.forget(agent->host());
     }
   }
@@ -172,8 +176,13 @@ class HostWatch::State {
     }
     for (const RankPlace& rank : news.places) evidence_.places[rank.rank] = rank.place;
     if (news.kind == WatchNews::Kind::places && news.last) answered_.insert(&agent);
-    if (news.kind == WatchNews::Kind::file) files_[news.file_name] += news.bytes;
-    if (news.kind == WatchNews::Kind::files) answered_.insert(&agent);
+    if (news.kind == WatchNews::Kind::file) {
+      files_[news.file_name] += news.bytes;
+      receiving_[&agent] = news.file_name;
+    }
+    if (news.kind != WatchNews::Kind::files) return;
+    receiving_.erase(&agent);
+    answered_.insert(&agent);
   }
 
   std::vector<std::string> silent_hosts(double now) const {
@@ -248,6 +257,14 @@ class HostWatch::State {
     talk_until(begin + time_for_files, [&](const AgentProcess& agent) {
       return !asked.contains(&agent) || answered_.contains(&agent) || !agent.runs();
     });
+    for (const auto& [agent, name] : receiving_) files_.erase(name);  // its end is missing
+    for (const AgentProcess* agent : asked) {
+      if (answered_.contains(agent)) continue;
+      log::warning(
+          format("{}: some flight records of the ranks on {} are missing, since the agent there did not send "
+                 "them within {:g} s",
+                 target.string(), agent->host(), time_for_files));
+    }
     for (const auto& [name, bytes] : files_) {
       const fs::path path = target / name, temporary = path.string() + ".new";
       if (!is_record(path) || fs::exists(path)) continue;
@@ -262,12 +279,14 @@ class HostWatch::State {
   HangRule rule_;
   std::vector<std::unique_ptr<AgentProcess>> agents_;
   bool started_ = false, warned_ = false;
-  double next_alive_ = 0, next_question_ = 0;
+  double next_question_ = 0;
   std::optional<double> last_check_;
   std::optional<double> asked_at_;          // time when the agents were asked where the ranks stand
   std::set<const AgentProcess*> answered_;  // agents that have answered the last request completely
   HangEvidence evidence_;
-  std::map<std::string, std::string> files_;  // records of other hosts by name
+  std::map<std::string, std::string> files_;              // records of other hosts by name
+  std::map<const AgentProcess*, std::string> receiving_;  // the record that an agent sends, perhaps not to its end
+  std::optional<LeaseRenewal> renewal_;                   // while the agents run
 };
 
 HostWatch::HostWatch(const LaunchPlan& plan, const HostWatchOptions& options, std::string folder) {

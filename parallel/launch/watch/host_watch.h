@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <sys/types.h>
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,6 +21,8 @@ struct HostWatchOptions {
   HangTimeout hang_timeout = HangChoice::none;  // none: no agent is started
   // The command, with its first arguments, of an agent on this host; other hosts have the same program.
   std::vector<std::string> agent;
+  // The lease of the ranks on other hosts; empty: cluster.timeout, but at least 10 s and at most 30 s.
+  std::optional<std::chrono::milliseconds> lease = {};
 };
 
 class HostWatch {
@@ -40,8 +43,8 @@ class HostWatch {
   // Adds the descriptors to wait for.
   void add_sources(std::vector<pollfd>& sources) const;
 
-  // Reads the news and renews the leases. Must be called about once a second while the attempt runs. Returns the
-  // outcome if ranks hang; never if `judges` is false, as while ranks stop.
+  // Reads the news. Should be called about once a second while the attempt runs; the leases are renewed also if it is
+  // not. Returns the outcome if ranks hang; never if `judges` is false, as while ranks stop.
   std::optional<Outcome> check(bool judges);
 
   // Tells the agents that the user suspends this process, which ends no lease.

@@ -174,7 +174,7 @@ ThreadPlace place_of_thread(pid_t process, pid_t thread, char state, const CallS
 
 }  // namespace
 
-ProcessPlace place_of_process(pid_t process, CallStacks& stacks) {
+ProcessPlace place_of_process(pid_t process, CallStacks& stacks, std::chrono::steady_clock::time_point end) {
   ProcessPlace place;
   const char main = state_letter(format("/proc/{}/task/{}", process, process));
   if (main == '\0') return place;
@@ -188,6 +188,7 @@ ProcessPlace place_of_process(pid_t process, CallStacks& stacks) {
     if (thread != process && threads.size() < most_looked) threads.push_back(thread);
   }
   for (const pid_t thread : threads) {
+    if (std::chrono::steady_clock::now() >= end) break;
     const std::string folder = format("/proc/{}/task/{}", process, thread);
     const char state = thread == process ? main : state_letter(folder);
     if (state == '\0') continue;
@@ -202,6 +203,7 @@ ProcessPlace place_of_process(pid_t process, CallStacks& stacks) {
 
 std::string to_text(const ProcessPlace& place, const std::string& indent) {
   if (!place.exists) return indent + "the process has ended";
+  if (place.threads.empty()) return indent + "there was no time to look at its threads";
   std::string text;
   for (const ThreadPlace& thread : place.threads) {
     const char* state = thread.state == 'T'   ? "stopped by a signal"

@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -30,8 +31,10 @@ struct ProcessPlace {
   bool operator==(const ProcessPlace&) const = default;
 };
 
-// Looks at a process of this host. A thread that runs is stopped for less than a millisecond.
-ProcessPlace place_of_process(pid_t process, CallStacks& stacks);
+// Looks at a process of this host. A thread that runs is stopped for less than a millisecond. Threads that it has not
+// reached at the time `end` are left out.
+ProcessPlace place_of_process(pid_t process, CallStacks& stacks,
+                              std::chrono::steady_clock::time_point end = std::chrono::steady_clock::time_point::max());
 
 // Returns the place as one line without a line end for each thread; `indent` comes before each line.
 std::string to_text(const ProcessPlace& place, const std::string& indent);

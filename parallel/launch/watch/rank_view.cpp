@@ -114,30 +114,33 @@ double mean_step_seconds(const FlightState& state, int fewest) {
 }
 
 std::string doing_text(const RankView& view) {
-  const auto in = [&](std::string_view what) {
-    return view.text.empty() ? format("in {}", what) : format("in {} of {}", what, view.text);
+  const std::string& text = view.text;
+  // "computing conv1" and "computing", or "saving (checkpoint)" and "saving".
+  const auto of = [&](std::string_view verb) { return text.empty() ? std::string(verb) : format("{} {}", verb, text); };
+  const auto with = [&](std::string_view verb) {
+    return text.empty() ? std::string(verb) : format("{} ({})", verb, text);
   };
   switch (view.activity) {
     case Activity::starting:
-      return in("the start");
+      return with("starting");
     case Activity::reading_data:
-      return in("reading");
+      return text.empty() ? "reading data" : of("reading");
     case Activity::waiting_for_data:
       return "waiting for data";
     case Activity::computing:
-      return in("the computation");
+      return of("computing");
     case Activity::communicating:
-      return view.text.empty() ? "in a collective" : format("in {}", view.text);
+      return text.empty() ? "in a collective" : of("in");
     case Activity::updating:
-      return "in the update of the weights";
+      return "updating the weights";
     case Activity::saving:
-      return in("saving");
+      return with("saving");
     case Activity::evaluating:
-      return in("the evaluation");
+      return with("evaluating");
     case Activity::waiting_for_ranks:
-      return view.text.empty() ? "waiting for other ranks" : format("waiting for other ranks, in {}", view.text);
+      return with("waiting for other ranks");
     case Activity::ended:
-      return "at the end";
+      return "ending";
   }
   return "";
 }

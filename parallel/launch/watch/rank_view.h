@@ -35,7 +35,7 @@ RankView view_of(const FlightState& state, std::int64_t now);
 // events.
 double mean_step_seconds(const FlightState& state, int fewest);
 
-// Returns what the rank does for a sentence, such as "in reading of img_0412.jpg".
+// Returns what the rank does for a sentence, such as "reading img_0412.jpg".
 std::string doing_text(const RankView& view);
 
 }  // namespace trainctl

@@ -24,7 +24,8 @@ FaultRehearsal::FaultRehearsal(Parts parts) : parts_(std::move(parts)) {
   attempt.run([&] {
     std::string problems;
     for (const Pending& pending : pending_) {
-      const std::string why = pending.options().why_impossible(*this);
+      std::string why = pending.options().why_impossible(*this);
+      if (why.empty()) why = why_too_late(pending.options(), parts_.steps);
       if (why.empty()) continue;
       problems += (problems.empty() ? "" : "\n") + to_string(Diagnostic{pending.fault.location, why, {}, ""});
     }

@@ -31,6 +31,7 @@ class FaultRehearsal final : public TrainingHook, private FaultScene {
     const std::vector<std::string>& hosts;  // the host of each rank
     Mesh mesh;
     pid_t launcher = 0;         // see FaultScene
+    std::int64_t steps = 0;     // number of training steps of the run; 0: unknown
     std::string run_directory;  // "" on all ranks but rank 0
     std::function<void()> wait_for_checkpoints;
   };

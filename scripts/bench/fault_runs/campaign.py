@@ -4,8 +4,9 @@
 usage: scripts/bench/faults --runs N [--seed S] [--trainctl PROGRAM] [--only I] [--limit SECONDS] [--torchrun PYTHON]
 
 Each run trains a small network under data, shard, pipeline or reproducible on 1 to 4 ranks. It is killed, suspended, stopped or
-resized, its disk is full for a while, or its newest checkpoint is damaged. It is started again until it is complete. Prints a
-table by fault, and the runs that failed with their seeds; the exit code is 1 if there are any. --only I repeats run I of a seed.
+resized, its disk is full for a while, its newest checkpoint is damaged, or the link of a host is cut for a while, which needs
+root. It is started again until it is complete. Prints a table by fault, and the runs that failed with their seeds; the exit
+code is 1 if there are any. --only I repeats run I of a seed.
 --torchrun PYTHON also measures the time from the kill of a rank to the first step after the restart, beside torchrun's elastic
 restart with the PyTorch of this Python.
 """
@@ -18,7 +19,7 @@ import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from configs import CONFIG, STRATEGIES  # noqa: E402
-from disturbed_run import FAULTS, DisturbedRun  # noqa: E402
+from disturbed_run import FAULTS, DisturbedRun, why_no_hosts  # noqa: E402
 from process import Process, events  # noqa: E402
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
@@ -77,9 +78,14 @@ def campaign(options, folder):
     with open(config, "w", encoding="utf-8") as file:
         file.write(CONFIG)
     references = References(options.trainctl, config, folder, options.limit)
+    why = why_no_hosts()
+    if why:
+        print("skipped the runs whose link is cut: " + why.removeprefix("skipped: "))
     results = []
     numbers = range(options.runs) if options.only is None else [options.only]
     for number in numbers:
+        if why and FAULTS[number % len(FAULTS)] == "cut link":
+            continue
         place = os.path.join(folder, f"run-{number}")
         os.mkdir(place)
         run = DisturbedRun(options.trainctl, config, place, options.seed, number, options.limit)

@@ -1,4 +1,7 @@
-"""One run of the campaign: disturbed at seeded moments, started again until it is complete, and compared."""
+"""One run of the campaign: disturbed at seeded moments, started again until it is complete, and compared.
+
+The link of a host is cut between hosts that are network namespaces of this machine (scripts/test-hosts), which needs root.
+"""
 import dataclasses
 import json
 import os
@@ -10,9 +13,13 @@ import time
 from configs import CHECKPOINT_EVERY, STEPS, STRATEGIES
 from process import Process, events, steps_done, wait_until
 
-FAULTS = ("SIGKILL of a rank", "SIGSTOP of a rank", "SIGTERM", "SIGKILL of the command", "full disk", "torn checkpoint", "resize")
-INSIDE = ("full disk", "torn checkpoint")  # these faults are in the config
+FAULTS = ("SIGKILL of a rank", "SIGSTOP of a rank", "SIGTERM", "SIGKILL of the command", "full disk", "torn checkpoint", "resize",
+          "cut link")
+INSIDE = ("full disk", "torn checkpoint", "cut link")  # these faults are in the config
 FULL_SECONDS = 1
+CUT_SECONDS = (2, 9)  # shorter and longer than the ranks wait for each other
+CUT_TIMEOUT = 5
+TEST_HOSTS = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "test-hosts")
 # After these exit codes the same command is started again: stopped, a lost peer, a full disk, killed.
 AGAIN = (75, 5, 6, -signal.SIGKILL)
 MOST_STARTS = 12
@@ -29,21 +36,30 @@ class Result:
     recovery: list = dataclasses.field(default_factory=list)  # seconds from each disturbance to the first new step
 
 
+def why_no_hosts():
+    """Why there can be no hosts as network namespaces; "" if there can be."""
+    tried = subprocess.run([TEST_HOSTS, "true"], check=False, capture_output=True, text=True)
+    return "" if tried.returncode == 0 else (tried.stdout + tried.stderr).strip()
+
+
 class DisturbedRun:
     def __init__(self, trainctl, config, folder, seed, number, limit):
         self.trainctl, self.config, self.limit = trainctl, config, limit
         self.random = random.Random(f"{seed}-{number}")
         fault = FAULTS[number % len(FAULTS)]
-        fitting = [each for each in STRATEGIES if each.resizes or fault != "resize"]
+        fitting = [each for each in STRATEGIES if each.resizes or fault not in ("resize", "cut link")]
         strategy = fitting[(number + number // len(FAULTS)) % len(fitting)]
         self.strategy = strategy
-        self.result = Result(number, fault, strategy.name, self.random.choice(strategy.ranks))
+        ranks = [each for each in strategy.ranks if fault != "cut link" or each % 2 == 0]  # the same number on two hosts
+        self.result = Result(number, fault, strategy.name, self.random.choice(ranks))
         self.folder = folder
         self.directory = os.path.join(folder, "run")
         self.moments = sorted(self.random.sample(range(STEPS // 10, STEPS * 8 // 10), self.random.choice((1, 2))))
         self.sets = ["--set", f"strategy={strategy.value}", "--set", f"faults={self.rehearsed()}"]
         if fault == "SIGSTOP of a rank":
             self.sets += ["--set", "cluster.timeout=5 s"]
+        if fault == "cut link":
+            self.sets += ["--set", f"cluster.timeout={CUT_TIMEOUT} s"]
         self.disturbances = []  # the steps that were done, and the time, of each
         self.process = None
 
@@ -55,11 +71,19 @@ class DisturbedRun:
             saved = (self.moments[0] // CHECKPOINT_EVERY + 1) * CHECKPOINT_EVERY
             rank = self.random.randrange(self.result.ranks)
             return f"[{{torn_checkpoint: {{step: {saved}}}}}, {{kill: {{rank: {rank}, step: {saved + 1}}}}}]"
+        if self.result.fault == "cut link":
+            cuts = (f"{{cut_link: {{host: h2, interface: net, step: {step}, for: {self.random.choice(CUT_SECONDS)} s}}}}"
+                    for step in self.moments)
+            return "[" + ", ".join(cuts) + "]"
         return "[]"
 
     def start(self, ranks):
-        words = [self.trainctl, "run", self.config, "--run-dir", self.directory, "--ranks", str(ranks), "--progress", "none",
-                 "--max-restarts", "20", *self.sets]
+        words = [self.trainctl, "run", self.config, "--run-dir", self.directory, "--progress", "none", "--max-restarts", "20",
+                 *self.sets]
+        if self.result.fault == "cut link":
+            words = [TEST_HOSTS, *words, "--hosts", f"h1:{ranks // 2},h2:{ranks // 2}"]
+        else:
+            words += ["--ranks", str(ranks)]
         self.process = Process(words, self.folder, os.path.join(self.folder, "log"))
 
     def run(self, expected):
@@ -78,7 +102,7 @@ class DisturbedRun:
                     break
                 if self.result.fault == "full disk":
                     time.sleep(FULL_SECONDS)
-                if self.strategy.resizes:
+                if self.strategy.resizes and self.result.fault != "cut link":
                     ranks = self.random.choice(self.strategy.ranks)
             self.judge(code, expected)
         finally:
@@ -158,7 +182,7 @@ class DisturbedRun:
         """The steps and times of the faults inside trainctl that end an attempt."""
         folder, found = os.path.join(self.directory, "faults"), []
         for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else []:
-            if name.endswith(("-full_disk", "-kill")):
+            if name.endswith(("-full_disk", "-kill", "-cut_link")):
                 with open(os.path.join(folder, name), encoding="utf-8") as file:
                     mark = json.load(file)
                 found.append((mark["step"], mark["time"]))

@@ -39,18 +39,22 @@ class Process:
         return {int(of[variable]): pid for pid, of in self.processes().items() if variable in of}
 
     def end(self):
-        """Kills what is left of it."""
-        for _ in range(20):
-            left = list(self.processes())
-            for pid in left:
-                try:
-                    os.kill(pid, signal.SIGKILL)
-                except ProcessLookupError:
-                    pass
-            if not left:
-                break
-            time.sleep(0.05)
+        """Kills what is left of it: first the others, so that the command can still remove what it has made."""
+        if self.command.poll() is None:
+            self.kill({pid for pid in self.processes() if pid != self.command.pid})
+            wait_until(lambda: self.command.poll() is not None, 5)
+        wait_until(lambda: not self.kill(self.processes()), 1)
         self.command.wait()
+
+    @staticmethod
+    def kill(processes):
+        """Kills processes; returns how many there were."""
+        for pid in processes:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        return len(processes)
 
 
 def events(directory, name=None):

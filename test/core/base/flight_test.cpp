@@ -248,6 +248,13 @@ TEST_CASE("lines are used again once their owners have ended, and surplus lines 
   REQUIRE(found != state.lines.end());
   REQUIRE(found->events.size() == 1);
   CHECK(found->events[0].text == "two");
+  CHECK_FALSE(state.lost_lines);  // the line that was used again had no calls of a communicator
+  const FlightGroup group{0, 1, 2};
+  FlightRecord other(folder.path, 1, 2, "here");
+  for (int i = 0; i < 31; ++i) lines.push_back(other.line(FlightThread::communication, format("line {}", i), group));
+  CHECK_FALSE(read_flight_record(other.path()).lost_lines);
+  FlightLine dropped = other.line(FlightThread::communication, "one more", group);
+  CHECK(read_flight_record(other.path()).lost_lines);
   FlightLine nowhere;
   nowhere.enter({.text = "dropped"});
   nowhere.leave();

@@ -1,10 +1,13 @@
 // Tests the faults of a config: how they are read, that each is marked once, and what they disturb.
+#include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
 #include <cmath>
 #include <filesystem>
+#include <memory>
 #include <thread>
 
 #include "core/base/format.h"
@@ -13,6 +16,7 @@
 #include "io/yaml/yaml.h"
 #include "parallel/health/faults/fault.h"
 #include "parallel/health/faults/spoiled_batches.h"
+#include "parallel/launch/host/process.h"
 #include "test/catch.h"
 
 namespace trainctl::test::faults_test {
@@ -51,6 +55,7 @@ faults:
   - corrupt: {rank: 0, step: 5}
   - torn_checkpoint: {step: 10}
   - full_disk: {step: 3, for: 2 s}
+  - full_disk: {step: 3, saves: 2}
   - cut_link: {host: n2, step: 7, for: 5 s, interface: eth0}
   - lose_host: {host: n3, step: 8}
 )";
@@ -64,7 +69,8 @@ struct Scene final : FaultScene {
 
   int rank() const override { return own_rank; }
   const std::vector<std::string>& hosts() const override { return names; }
-  pid_t launcher() const override { return 0; }
+  pid_t launcher_process = 0;
+  pid_t launcher() const override { return launcher_process; }
   const std::string& run_directory() const override { return directory; }
   void delay_steps(std::int64_t steps, double seconds) override {
     calls.push_back(format("delay {} {:g}", steps, seconds));
@@ -76,7 +82,7 @@ struct Scene final : FaultScene {
 
 TEST_CASE("faults are read and written again without a difference") {
   const FaultList faults = faults_of(every_fault);
-  REQUIRE(faults.size() == 10);
+  REQUIRE(faults.size() == 11);
   CHECK(faults[0].as<FaultOptions>().step == 12);
   CHECK(faults[6].as<FaultOptions>().acts_after() == 11);
   Config config{faults};
@@ -94,14 +100,16 @@ faults:
   - slow: {rank: 1, step: 1}
   - explode: {rank: 1}
   - cut_link: {host: n2, step: 7, interface: "a b"}
+  - full_disk: {step: 3, saves: 0}
 )",
             reader);
   std::string errors;
   for (const Diagnostic& diagnostic : reader.diagnostics()) errors += to_string(diagnostic) + "\n";
   INFO(errors);
-  CHECK(reader.diagnostics().size() == 5);
+  CHECK(reader.diagnostics().size() == 6);
   for (const char* part : {"c.yaml:3:", "rank must be at least 0", "c.yaml:4:", "step must be at least 1", "c.yaml:5:",
-                           "steps", "c.yaml:6:", "explode", "c.yaml:7:", "'a b' cannot name a network interface"}) {
+                           "steps", "c.yaml:6:", "explode", "c.yaml:7:", "'a b' cannot name a network interface",
+                           "c.yaml:8:", "saves must be at least 1"}) {
     CHECK(errors.find(part) != std::string::npos);
   }
 }
@@ -125,6 +133,53 @@ TEST_CASE("a fault that a run cannot have is refused") {
   CHECK(why("lose_host: {host: n2, step: 1}").empty());
   CHECK(why("lose_host: {host: n5, step: 1}") == "no rank runs on a host 'n5': name n2");
   CHECK(why("lose_host: {host: n1, step: 1}").starts_with("rank 0 and the command itself run on n1"));
+}
+
+TEST_CASE("a host is lost only if its launcher's daemon has started the ranks") {
+  Scene scene;
+  scene.own_rank = 2;
+  const FaultList faults = faults_of("faults: [lose_host: {host: n2, step: 1}]");
+  const auto why = [&] { return faults[0].as<FaultOptions>().why_impossible(scene); };
+  CHECK(why().empty());  // no launcher
+  scene.launcher_process = getpid();
+  CHECK(why().find(format("(process {}), which is no daemon of mpirun or srun", getpid())) != std::string::npos);
+  const fs::path folder = fs::temp_directory_path() / format("trainctl-daemon-{}", getpid());
+  fs::create_directory(folder);
+  fs::create_symlink("/bin/sleep", folder / "orted");
+  const ChildProcess daemon = start_process({folder / "orted", "60"}, {});
+  scene.launcher_process = daemon.pid;
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (!why().empty() && std::chrono::steady_clock::now() < end) std::this_thread::yield();  // until exec
+  CHECK(why().empty());
+  scene.own_rank = 3;  // another rank acts for the host
+  scene.launcher_process = getpid();
+  CHECK(why().empty());
+  kill(daemon.pid, SIGKILL);
+  waitpid(daemon.pid, nullptr, 0);
+  fs::remove_all(folder);
+}
+
+TEST_CASE("a fault after the last step of a run is refused") {
+  const FaultList faults = faults_of("faults: [kill: {rank: 0, step: 20}, torn_checkpoint: {step: 20}]");
+  const auto why = [&](std::size_t i, std::int64_t steps) { return why_too_late(faults[i].as<FaultOptions>(), steps); };
+  CHECK(why(0, 20).empty());
+  CHECK(why(0, 0).empty());  // the end is unknown
+  CHECK(why(0, 19) ==
+        "the fault would happen after 20 steps, and the run ends after 19: choose an earlier step, or train longer");
+  CHECK(why(1, 21).empty());
+  CHECK(why(1, 20).starts_with("the fault would happen after 21 steps"));
+}
+
+TEST_CASE("a disk that is full until a save has failed") {
+  const fs::path file = fs::temp_directory_path() / format("trainctl-full-{}", getpid());
+  faults_of("faults: [full_disk: {step: 1, saves: 2}]")[0].as<FaultOptions>().act(*std::make_unique<Scene>());
+  for (int i = 0; i < 2; ++i) {
+    CHECK(full_disk_error() == ENOSPC);
+    CHECK_THROWS_WITH(write_file(file, "text"), Catch::Contains("No space left on device"));
+  }
+  CHECK(full_disk_error() == 0);
+  write_file(file, "text");
+  fs::remove(file);
 }
 
 TEST_CASE("a fault disturbs its own rank only") {

@@ -210,6 +210,56 @@ TEST_CASE("a divergence is shown before those that only follow from it") {
   CHECK(found->missing == std::vector<int>{2});
 }
 
+TEST_CASE("calls that a record has lost do not count as missing") {
+  const FlightGroup world{0, 1, 2};
+  // Rank 0 has sent and received a message in each of 50 steps.
+  FlightHistory line{FlightThread::communication, "communicator 1", world, 100, {}};
+  for (int step = 1; step <= 50; ++step) {
+    const auto event = [&](FlightMessage message) {
+      return FlightEvent{.begin = step, .end = step, .step = step, .text = "x", .message = message, .peer = 1};
+    };
+    line.events.push_back(event(FlightMessage::send));
+    line.events.push_back(event(FlightMessage::receive));
+  }
+  std::vector<FlightState> states(2);
+  for (int rank : {0, 1}) states[static_cast<std::size_t>(rank)].rank = rank;
+  states[0].ranks = states[1].ranks = 2;
+  states[0].lines = {line};
+  REQUIRE(first_divergence(states));  // rank 1 has made no call
+  states[1].lost_lines = true;        // or its calls are lost
+  CHECK_FALSE(first_divergence(states));
+  states[1].lost_lines = false;
+  FlightHistory unread = line;  // or it wrote faster than its record could be read
+  unread.events.clear();
+  states[1].lines = {unread};
+  CHECK_FALSE(first_divergence(states));
+}
+
+TEST_CASE("collectives are compared also if earlier messages were overwritten") {
+  std::string folder = (std::filesystem::temp_directory_path() / "flights-XXXXXX").string();
+  REQUIRE(mkdtemp(folder.data()) != nullptr);
+  const bool diverges = GENERATE(false, true);
+  for (const int rank : {0, 1, 2}) {
+    FlightRecord record(folder, rank, 3, "here");
+    FlightLine line = record.line(FlightThread::communication, "communicator 1", {0, 1, 3});
+    if (rank < 2) {  // only these two exchange messages
+      line.enter({.step = 1,
+                  .text = "x",
+                  .message = rank == 0 ? FlightMessage::send : FlightMessage::receive,
+                  .peer = 1 - rank});
+    }
+    for (int step = 2; step < 1500; ++step) {
+      if (diverges && rank == 1 && step == 1499) break;
+      line.enter({.activity = Activity::communicating, .step = step, .text = format("bucket {}", step % 7)});
+    }
+    line.leave();
+  }
+  const std::optional<FlightDivergence> found = first_divergence(read_flights(folder).ranks);
+  REQUIRE(found.has_value() == diverges);
+  if (found) CHECK((found->step == 1499 && found->missing == std::vector<int>{1}));
+  std::filesystem::remove_all(folder);
+}
+
 TEST_CASE("records of a folder are merged, and shown with the first divergence") {
   std::string folder = (std::filesystem::temp_directory_path() / "flights-XXXXXX").string();
   REQUIRE(mkdtemp(folder.data()) != nullptr);
@@ -227,19 +277,32 @@ TEST_CASE("records of a folder are merged, and shown with the first divergence")
       line.enter({.activity = Activity::communicating, .step = step, .text = "all_reduce of bucket 0 (fc1)"});
     }
   }
-  const std::vector<FlightState> ranks = read_flights(folder);
-  REQUIRE(ranks.size() == 3);
-  const std::string text = describe_flights(ranks);
+  Flights flights = read_flights(folder);
+  REQUIRE(flights.ranks.size() == 3);
+  CHECK(flights.problems.empty());
+  const std::string text = describe_flights(flights);
   INFO(text);
   CHECK(text.find("computing: forward") != std::string::npos);
   CHECK(
       text.find("The ranks diverge first at step 4, call 0 of ranks 0, 1 and 2: all_reduce of bucket 0 (fc1); ranks 0 "
                 "and 2 entered it; rank 1 did not.") != std::string::npos);
-  const Json json = flights_json(ranks);
+  const Json json = flights_json(flights);
   CHECK(json["ranks"].size() == 3);
   CHECK(json["ranks"][1]["activity"] == "computing");
   CHECK(json["ranks"][1]["step"] == 4);
   CHECK(json["divergence"]["missing"] == std::vector<int>{1});
+
+  std::filesystem::resize_file(folder + "/rank-00001", 100);  // a damaged record
+  flights = read_flights(folder);
+  CHECK(flights.ranks.size() == 2);
+  const std::string rest = describe_flights(flights);
+  INFO(rest);
+  CHECK(rest.find("1 of 3 ranks have no readable flight record here.") != std::string::npos);
+  CHECK(rest.find("rank-00001: this is no flight record, or its end is missing") != std::string::npos);
+  CHECK(rest.find("All ranks have entered the same recorded collectives.") != std::string::npos);
+  CHECK(flights_json(flights)["unreadable"].size() == 1);
+  for (const char* record : {"rank-00000", "rank-00002", "rank-00009"}) std::filesystem::remove(folder + "/" + record);
+  CHECK_THROWS_WITH(read_flights(folder), Catch::Contains("rank-00001"));
   std::filesystem::remove_all(folder);
 }
 

@@ -87,6 +87,22 @@ TEST_CASE("ranks that make progress do not hang, and a pause makes the limit lon
   CHECK(run.rule.limit().value() == Approx(27).margin(3));
 }
 
+TEST_CASE("a single long pause does not change the limit, and ranks that pause together pause once") {
+  Training run(3, 0.1);
+  run.pass(30, true);
+  run.pass(300, false);
+  run.pass(30, true);
+  CHECK(run.rule.limit() == 10);
+  run.pass(6, false);
+  run.pass(30, true);
+  CHECK(run.rule.limit().value() == Approx(20).margin(4));
+  for (int i = 0; i < 16; ++i) {  // the last pauses count
+    run.pass(5, false);
+    run.pass(30, true);
+  }
+  CHECK(run.rule.limit().value() == Approx(17).margin(3));
+}
+
 TEST_CASE("no rank hangs before the first steps, or while it starts, saves or ends, unless its process is stopped") {
   Training start(2, 1);
   start.pass(1, true);
@@ -210,12 +226,14 @@ TEST_CASE(
   CHECK(outcome.host == "h5");
   CHECK(outcome.step == 812);
   CHECK(
-      text.starts_with("step 812, all_reduce of bucket 3 (conv5 ... fc1): waiting for rank 5 on h5: in reading of "
+      text.starts_with("step 812, all_reduce of bucket 3 (conv5 ... fc1): waiting for rank 5 on h5: reading "
                        "img_0412.jpg for 14 s\n"));
   for (int rank = 0; rank < 8; ++rank) CHECK(text.find(format("h{} ", rank)) != std::string::npos);
   CHECK(text.find("where rank 5 stands (process 4711 on h5):\n"
                   "  thread loader: waits (state S), in the system call read of /data/img_0412.jpg (wchan pipe_read)\n"
-                  "    read < InputFile::read_some") != std::string::npos);
+                  "    read < InputFile::read_some\n"
+                  "if the data may take longer than 10 s, set a longer time by cluster.hang_timeout") !=
+        std::string::npos);
 }
 
 TEST_CASE("a lease ends without messages, but not during a pause of the whole process") {

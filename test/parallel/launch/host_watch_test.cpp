@@ -10,13 +10,16 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <optional>
 #include <sstream>
 #include <thread>
 
 #include "core/base/format.h"
+#include "parallel/comm/environment.h"
 #include "parallel/launch/host/process.h"
 #include "parallel/launch/variables.h"
 #include "parallel/launch/watch/host_agent.h"
+#include "parallel/launch/watch/host_watch.h"
 #include "parallel/launch/watch/messages.h"
 #include "test/catch.h"
 #include "test/parallel/launch/supervised_run.h"
@@ -92,7 +95,7 @@ TEST_CASE("a rank that reads data that does not come is named with the file, als
   CHECK(run.wait() == 5);
   INFO(run.output());
   CHECK(contains(run.output(), "bucket 3: waiting for rank 1 on "));
-  CHECK(contains(run.output(), ": in reading of img_0412.jpg for "));
+  CHECK(contains(run.output(), ": reading img_0412.jpg for "));
   CHECK(contains(run.output(), "in the system call read of " + (run.folder() / "fifo").string()));
   CHECK(run.ranks_gone());
   CHECK(run.left_nothing());
@@ -176,6 +179,64 @@ TEST_CASE("an agent without word from its supervisor ends the ranks of its host 
   CHECK(seconds_since(begin) < 6);
   CHECK(comes_true([&] { return !agent.rank_runs(); }));
   CHECK_FALSE(agent.has_folder());
+}
+
+// The watch of a supervisor on another "host" of this machine, which a script reaches instead of ssh, and a process
+// with a flight record as its rank.
+class WatchedElsewhere {
+ public:
+  explicit WatchedElsewhere(std::chrono::milliseconds lease) {
+    std::string name = fs::temp_directory_path() / "watch-test-XXXXXX";
+    folder_ = mkdtemp(name.data());
+    const std::string shell = folder_ + "/shell", records = folder_ + "/records";
+    std::ofstream(shell) << "#!/bin/sh\nshift\nexec sh -c \"$*\"\n";
+    fs::permissions(shell, fs::perms::owner_all);
+    for (const char* variable : {"OMPI_MCA_plm_rsh_agent", "PRTE_MCA_plm_ssh_agent", "HYDRA_LAUNCHER_EXEC"}) {
+      setenv(variable, shell.c_str(), 1);
+    }
+    fs::create_directory(records);
+    rank_ = start_process({own_path(), "process that records"}, {{std::string(flight_variable), records}});
+    REQUIRE(comes_true([&] { return fs::exists(records + "/rank-00000"); }));
+    plan_.one_host = plan_.first_rank_here = false;
+    plan_.hosts = {{"h1", 1}};
+    plan_.other_hosts = {"h1"};
+    plan_.mpi = mpi_library();
+    SupervisionOptions options = watched(3);
+    options.watch.lease = lease;
+    watch_.emplace(plan_, options.watch, records);
+    watch_->start();
+    REQUIRE(comes_true([&] { return fs::exists(records + "/agent-h1"); }));
+  }
+  ~WatchedElsewhere() {
+    watch_.reset();
+    if (kill(-rank_.pid, SIGKILL) == 0) waitpid(rank_.pid, nullptr, 0);
+    for (const char* variable : {"OMPI_MCA_plm_rsh_agent", "PRTE_MCA_plm_ssh_agent", "HYDRA_LAUNCHER_EXEC"}) {
+      unsetenv(variable);
+    }
+    std::error_code ignored;
+    fs::remove_all(folder_, ignored);
+  }
+  WatchedElsewhere(const WatchedElsewhere&) = delete;
+  WatchedElsewhere& operator=(const WatchedElsewhere&) = delete;
+
+  HostWatch& watch() { return *watch_; }
+  bool rank_runs() const { return !has_ended(rank_.pid); }
+
+ private:
+  std::string folder_;
+  LaunchPlan plan_;
+  ChildProcess rank_;
+  std::optional<HostWatch> watch_;
+};
+
+TEST_CASE("the leases hold while the supervisor waits for something else, and while it is suspended") {
+  WatchedElsewhere host(std::chrono::milliseconds(2500));
+  const bool suspends = GENERATE(false, true);
+  if (suspends) host.watch().pause();
+  std::this_thread::sleep_for(std::chrono::milliseconds(4000));
+  CHECK(host.rank_runs());
+  CHECK_FALSE(host.watch().check(true));
+  CHECK(host.rank_runs());
 }
 
 TEST_CASE("an agent whose attempt is over leaves the processes alone, and removes the folder") {

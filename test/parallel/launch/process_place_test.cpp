@@ -139,6 +139,19 @@ TEST_CASE("a process that computes names its function, and goes on") {
   CHECK(has_function(place.threads[0], "function_that_computes"));
 }
 
+TEST_CASE("without time, a process is described without its threads") {
+  Child child([] { pause(); });
+  REQUIRE(place_in_state(child.pid(), 'S').exists);
+  kill(child.pid(), SIGSTOP);
+  REQUIRE(place_in_state(child.pid(), 'T').stopped);
+  CallStacks stacks;
+  const ProcessPlace place = place_of_process(child.pid(), stacks, std::chrono::steady_clock::now());
+  CHECK(place.exists);
+  CHECK(place.stopped);
+  CHECK(place.threads.empty());
+  CHECK(to_text(place, "  ") == "  there was no time to look at its threads");
+}
+
 TEST_CASE("a process that is not there has no place") {
   pid_t ended = 0;
   {
@@ -204,7 +217,7 @@ TEST_CASE("a flight record tells what a rank does, and whether it waits for othe
   CHECK(computing.rank == 3);
   CHECK(computing.step == 7);
   CHECK_FALSE(computing.waits);
-  CHECK(doing_text(computing) == "in the computation of conv1");
+  CHECK(doing_text(computing) == "computing conv1");
   CHECK(view().same_as(computing));
 
   data.enter({.activity = Activity::reading_data, .text = "img_0412.jpg"});
@@ -213,7 +226,7 @@ TEST_CASE("a flight record tells what a rank does, and whether it waits for othe
   const RankView waiting = view();
   CHECK_FALSE(waiting.same_as(computing));
   CHECK_FALSE(waiting.waits);
-  CHECK(doing_text(waiting) == "in reading of img_0412.jpg");
+  CHECK(doing_text(waiting) == "reading img_0412.jpg");
   data.enter({.activity = Activity::reading_data, .text = "img_0413.jpg"});
   CHECK_FALSE(view().same_as(waiting));  // slow data is progress
 

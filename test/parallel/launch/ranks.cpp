@@ -143,6 +143,16 @@ TEST_CASE("rank that trains until it is stopped", "[.rank]") {
   rank.leave({75, "stopped at step 12"});
 }
 
+TEST_CASE("rank that prints much and trains until it is stopped", "[.rank]") {
+  Rank rank;
+  const std::string line(999, 'x');
+  for (int i = 0; i < 300; ++i) std::printf("%s\n", line.c_str());
+  std::fflush(stdout);
+  rank.announce();
+  while (!rank.stop.pending()) rank.run_on();
+  rank.leave({75, "stopped at step 12"});
+}
+
 TEST_CASE("rank that saves for three seconds", "[.rank]") {
   Rank rank;
   rank.announce();

@@ -59,16 +59,16 @@ int supervise(const LaunchPlan& plan, const std::vector<std::string>& command, c
 }
 
 SupervisedRun::SupervisedRun(int ranks, const std::string& behaviour, double timeout, const Restarts& restarts,
-                             const SupervisionOptions& options)
+                             const SupervisionOptions& options, int output)
     : ranks_(ranks) {
   std::string name = std::filesystem::temp_directory_path() / "launch-test-XXXXXX";
   folder_ = mkdtemp(name.data());
   std::filesystem::create_directory(folder_ / "temporary");
   supervisor_ = fork();
   if (supervisor_ != 0) return;
-  const int output = open((folder_ / "output").c_str(), O_CREAT | O_WRONLY | O_APPEND, 0600);
-  dup2(output, STDOUT_FILENO);
-  dup2(output, STDERR_FILENO);
+  const int file = open((folder_ / "output").c_str(), O_CREAT | O_WRONLY | O_APPEND, 0600);
+  dup2(output >= 0 ? output : file, STDOUT_FILENO);
+  dup2(file, STDERR_FILENO);
   for (int number : {SIGINT, SIGTERM, SIGHUP}) signal(number, SIG_DFL);  // Catch2 has handlers
   setenv("TMPDIR", (folder_ / "temporary").c_str(), 1);
   setenv("LAUNCH_TEST_FOLDER", folder_.c_str(), 1);

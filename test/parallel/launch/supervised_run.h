@@ -19,9 +19,10 @@ int supervise(const LaunchPlan& plan, const std::vector<std::string>& command, c
 class SupervisedRun {
  public:
   // Starts supervise() with `ranks` ranks, even if there are fewer cores; `behaviour` is the name of a case in
-  // ranks.cpp, or a shell script if it begins with "sh: ". `timeout` is cluster.timeout in seconds.
+  // ranks.cpp, or a shell script if it begins with "sh: ". `timeout` is cluster.timeout in seconds. Standard output
+  // goes to the descriptor `output` if it is given.
   SupervisedRun(int ranks, const std::string& behaviour, double timeout = 600, const Restarts& restarts = {},
-                const SupervisionOptions& options = {});
+                const SupervisionOptions& options = {}, int output = -1);
   ~SupervisedRun();  // ends all processes that are left
   SupervisedRun(const SupervisedRun&) = delete;
   SupervisedRun& operator=(const SupervisedRun&) = delete;

@@ -1,7 +1,10 @@
 // Tests the supervisor with real ranks: how runs end and are stopped, and that no processes or files are left.
+#include <fcntl.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <thread>
 
@@ -36,6 +39,38 @@ TEST_CASE("after SIGINT, SIGTERM, SIGUSR1 or SIGHUP all ranks finish, and their 
   CHECK_FALSE(contains(run.output(), "mpirun"));
   CHECK(run.ranks_gone());
   CHECK(run.left_nothing());
+}
+
+TEST_CASE("ranks whose output nobody reads go on and stop in order, and their output is kept for the reader") {
+  std::array<int, 2> pipe{};
+  REQUIRE(pipe2(pipe.data(), O_CLOEXEC) == 0);
+  SupervisedRun run(2, "rank that prints much and trains until it is stopped", 600, {}, {}, pipe[1]);
+  close(pipe[1]);
+  REQUIRE(run.ranks_run());
+  run.send(SIGTERM);
+  CHECK(run.prints("stopping after this step"));
+  CHECK(run.ranks_gone());
+  std::array<char, 65536> buffer{};
+  std::size_t bytes = 0;
+  for (ssize_t count = 0; (count = read(pipe[0], buffer.data(), buffer.size())) > 0;)
+    bytes += static_cast<std::size_t>(count);
+  close(pipe[0]);
+  CHECK(bytes >= 2 * 300 * 1000);
+  CHECK(run.wait() == 75);
+  CHECK(run.left_nothing());
+}
+
+TEST_CASE("a supervisor whose output nobody reads ends at another request to stop") {
+  std::array<int, 2> pipe{};
+  REQUIRE(pipe2(pipe.data(), O_CLOEXEC) == 0);
+  SupervisedRun run(2, "rank that prints much and trains until it is stopped", 600, {}, {}, pipe[1]);
+  REQUIRE(run.ranks_run());
+  run.send(SIGTERM);
+  CHECK(run.ranks_gone());
+  for (int i = 0; i < 1000 && run.mpirun() > 0; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  run.send(SIGTERM);
+  CHECK(run.wait() == 75);
+  for (const int end : pipe) close(end);
 }
 
 TEST_CASE("a request before the ranks handle it ends them with the exit code for starting again") {
