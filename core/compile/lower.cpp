@@ -108,6 +108,7 @@ class Lowerer {
     const auto bucket = std::ranges::find(program_.flat.buckets, op.outputs[0], &FlatBucket::parameter);
     require(bucket != program_.flat.buckets.end(), "an update changes no bucket");
     for (ComputeCopy& copy : lowered_.copies) {
+      if (is_prepared(copy.parameter)) continue;
       for (const FlatEntry& entry : program_.flat.parameters) {
         if (entry.parameter != copy.parameter || entry.gradient == no_tensor) continue;
         const std::int64_t offset = entry.offset - bucket->offset;
@@ -118,6 +119,16 @@ class Lowerer {
       }
     }
     op.def = def;
+  }
+
+  // Whether a step changes the parameter before its forward pass, after which all copies are written, and may change it
+  // back.
+  bool is_prepared(TensorId parameter) const {
+    return std::ranges::any_of(program_.segments, [&](const Segment& segment) {
+      return segment.phase == Phase::prepare && std::ranges::any_of(segment.ops, [&](const Op& op) {
+               return std::ranges::find(op.outputs, parameter) != op.outputs.end();
+             });
+    });
   }
 
   // Returns the tensor, or a copy of the tensor in the required layout. The copy is made on first use.

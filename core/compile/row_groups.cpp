@@ -135,6 +135,11 @@ class SegmentGroups {
     });
   }
 
+  bool is_read_by(const Members& members, TensorId id) const {
+    return std::any_of(members.begin(), members.end(),
+                       [&](std::size_t member) { return contains(ops_[member].inputs, id); });
+  }
+
   bool is_connected(const Members& members, const Op& op) const {
     return std::any_of(members.begin(), members.end(), [&](std::size_t member) {
       return std::any_of(op.inputs.begin(), op.inputs.end(), [&](TensorId id) {
@@ -181,8 +186,10 @@ class SegmentGroups {
       for (std::size_t i = 0; i < op.inputs.size(); ++i) {
         if (!agrees(op.inputs[i], (*whole)[i])) return false;
       }
+      const bool sums_rows = is_sum_of_rows(*op.def, types_of(op.inputs, program_.tensors)[0], std::ssize(rows));
       for (const TensorId id : op.outputs) {
-        if (writes_.at(id) != 1 || contains(op.inputs, id) || !agrees(id, false)) return false;
+        if (writes_.at(id) != 1 || contains(op.inputs, id) || !agrees(id, sums_rows)) return false;
+        if (sums_rows && is_read_by(members, id)) return false;
       }
     }
     return for_all_rows.size() <= most_tensors;
@@ -219,13 +226,19 @@ class SegmentGroups {
     def->row_dimensions = static_cast<int>(row_dimensions_);
     Op made{nullptr, {}, {}, ops_[members[0]].name, ops_[members[0]].location};
     std::vector<TensorId> written, between;
+    std::set<TensorId> sums;  // over all rows, which are always outputs
     for (const std::size_t member : members) {
+      const Op& op = ops_[member];
+      const TensorType& read = program_.tensor(op.inputs[0]).type;
+      if (is_sum_of_rows(*op.def, read, row_dimensions_)) sums.insert(op.outputs[0]);
       for (const TensorId id : ops_[member].inputs) {
         if (!contains(written, id) && !contains(made.inputs, id)) made.inputs.push_back(id);
       }
       written.insert(written.end(), ops_[member].outputs.begin(), ops_[member].outputs.end());
     }
-    for (const TensorId id : written) (is_read_outside(id, members) ? made.outputs : between).push_back(id);
+    for (const TensorId id : written) {
+      (sums.contains(id) || is_read_outside(id, members) ? made.outputs : between).push_back(id);
+    }
     if (made.outputs.empty()) made.outputs = std::exchange(between, {});
     std::map<TensorId, int> numbers;
     for (const auto* ids : {&made.inputs, &made.outputs, &between}) {

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/graph/ops/training/moving_average.h"
+#include "core/graph/ops/training/restore.h"
 
 namespace trainctl {
 namespace {
@@ -23,7 +24,8 @@ std::set<std::int64_t> moved_parameters(const PlacedProgram& placed) {
   for (const PlacedSegment& segment : placed.segments) {
     for (const PlacedOp& op : segment.ops) {
       const auto* average = op.op.get_if<MovingAverage>();
-      if (average != nullptr && average->has_initial_values) offsets.insert(placed.tensor(op.op.outputs[0]).offset);
+      const bool is_teacher = average != nullptr && average->has_initial_values;
+      if (is_teacher || op.op.get_if<Restore>() != nullptr) offsets.insert(placed.tensor(op.op.outputs[0]).offset);
     }
   }
   return offsets;

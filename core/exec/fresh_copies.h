@@ -11,7 +11,8 @@
 
 namespace trainctl {
 
-// The offsets of the parameters of teachers, which a training step moves although they do not train.
+// The offsets of the parameters that a training step changes by other ops than the optimizer's: those of teachers, and
+// kernels that get their earlier values if the step is skipped.
 std::set<std::int64_t> moved_parameters(const PlacedProgram& placed);
 
 class FreshCopies {

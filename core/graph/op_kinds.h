@@ -117,6 +117,7 @@
   X(update_statistics) \
   X(moving_average) \
   X(spectral_norm) \
+  X(restore) \
   X(accumulate_statistics) \
   X(round_summands) \
   X(add_summands) \

@@ -32,7 +32,7 @@ enum class Role {
   input,       // filled from the batch: images, labels, sample weights, sample numbers
   activation,  // all other results of forward and backward ops; in a slot
   scalar,      // learning rate, step, ...: written by the host before every step
-  cache,       // keys or values of earlier positions, which stay from one run of a program to the next
+  cache,       // stays from one run to the next: keys and values of earlier positions, kernels before a step
 };
 
 // The shard of a parameter or running statistic that a rank holds.

@@ -8,6 +8,8 @@
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/graph/ops/collectives.h"
+#include "core/graph/ops/elementwise/elementwise.h"
+#include "core/graph/ops/training/restore.h"
 #include "core/graph/ops/training/spectral_norm.h"
 #include "core/graph/ops/training/update.h"
 #include "core/program/norm_ops.h"
@@ -163,9 +165,18 @@ void reduce_decisions(Program& program, const MeshRank& rank, TensorId squares, 
   }
 }
 
-// Adds the segment that divides kernels by their spectral norms, before all others.
-void prepare_kernels(Program& program, const std::vector<GraphSpectralNorm>& norms) {
-  if (norms.empty()) return;
+// An op that copies a float32 tensor.
+std::shared_ptr<const OpDef> copying() {
+  ScalarGraph graph;
+  const int results[] = {graph.of_input(0)};
+  return std::make_shared<Elementwise>(graph.program(results), std::vector{DType::float32});
+}
+
+// Adds the segment that divides kernels by their spectral norms, before all others. Returns the ops that give the
+// kernels and vectors their earlier values if the step is skipped.
+std::vector<Op> prepare_kernels(Program& program, const std::vector<GraphSpectralNorm>& norms) {
+  std::vector<Op> restoring;
+  if (norms.empty()) return restoring;
   std::vector<Op> ops;
   for (const GraphSpectralNorm& norm : norms) {
     const Tensor& kernel = program.tensor(norm.kernel);
@@ -174,13 +185,26 @@ void prepare_kernels(Program& program, const std::vector<GraphSpectralNorm>& nor
                   format("spectral_normalization needs the whole kernel, but ranks hold shards of '{}'", kernel.name),
                   "use no tensor parallelism, no `strategy.shard: parameters` and no `strategy.parameter_dtype`");
     }
+    for (const TensorId changed : {norm.kernel, norm.vector}) {
+      const std::string name = program.tensor(changed).name;
+      const SourceLocation location = program.tensor(changed).location;
+      const TensorId before =
+          program.add(name + "/before", program.tensor(changed).type.shape, DType::float32, Role::cache);
+      ops.push_back({copying(), {changed}, {before}, name, location});
+      restoring.push_back({std::make_shared<Restore>(),
+                           {before, program.step.agree, program.step.gradient_norm},
+                           {changed},
+                           name,
+                           location});
+    }
     ops.push_back({std::make_shared<SpectralNorm>(norm.iterations),
                    {norm.kernel, norm.vector},
                    {norm.kernel, norm.vector},
-                   kernel.name,
-                   kernel.location});
+                   program.tensor(norm.kernel).name,
+                   program.tensor(norm.kernel).location});
   }
   program.prepare(std::move(ops));
+  return restoring;
 }
 
 }  // namespace
@@ -210,8 +234,13 @@ Program finish_training(Program program, const UpdateSpec& update, const MeshRan
   if (update.optimizer.gradient_centralization) centralize_gradients(program, reductions);
   reduce_decisions(program, rank, squares, unreduced, reductions);
   size_buckets(program);
-  segment.ops = update_ops(program, update, std::move(reductions), squares);
-  prepare_kernels(program, update.spectral_norms);
+  std::vector<Op> updating = update_ops(program, update, std::move(reductions), squares);
+  std::vector<Op> restoring = prepare_kernels(program, update.spectral_norms);
+  const auto norm = std::ranges::find(updating, program.step.gradient_norm,
+                                      [](const Op& op) { return op.outputs.empty() ? no_tensor : op.outputs[0]; });
+  require(norm != updating.end(), "an update has no gradient norm");
+  updating.insert(norm + 1, std::make_move_iterator(restoring.begin()), std::make_move_iterator(restoring.end()));
+  program.segments[static_cast<std::size_t>(program.find(Phase::update))].ops = std::move(updating);
   return program;
 }
 

@@ -61,6 +61,20 @@ class LayerReader {
     error(format("{}: {} has no counterpart in trainctl", key, shown(value)));
   }
 
+  // Translates the layer that this one wraps, as a list of one layer.
+  Node wrapped() {
+    const LayerUse inner{use_.name, &take("layer"), use_.from};
+    const Translation own = translate(inner, version_, path_, reader_);
+    trains_inside_ = own.trainable;
+    Node list = sequence_node();
+    for (const TranslatedLayer& layer : own.layers) {
+      Node node = layer.options.entries.empty() ? scalar_node(layer.kind) : map_node();
+      if (node.is_map()) append(node, layer.kind, layer.options);
+      list.items.push_back(std::move(node));
+    }
+    return list;
+  }
+
   // Checks the options that were not translated: each must have the value that trainctl always uses, else it is
   // reported.
   void finish(Translation& result) {
@@ -71,7 +85,7 @@ class LayerReader {
                                                "input_length",   "optional",    "renorm_clipping",
                                                "renorm_momentum"};  // an option of renorm, which has no counterpart
     const Json& trainable = take("trainable");
-    result.trainable = !trainable.is_boolean() || trainable.get<bool>();
+    result.trainable = trains_inside_ && (!trainable.is_boolean() || trainable.get<bool>());
     read_axes(result);
     check_dtype();
     for (const auto& [key, value] : config_.items()) {
@@ -173,6 +187,7 @@ class LayerReader {
   const std::string& path_;
   Reader& reader_;
   std::set<std::string> taken_;
+  bool trains_inside_ = true;  // whether the wrapped layer trains
 };
 
 // Returns a layer `activation` with this function and at most one option.
@@ -325,6 +340,10 @@ void stft_spectrogram(LayerReader& reader, Translation& result) {
   }
 }
 
+void spectral_normalization(LayerReader& reader, Translation& result) {
+  append(result.layers[0].options, "layers", reader.wrapped());
+}
+
 struct Row {
   std::string_view keras, kind;
   std::string_view options;  // options that have the same name in Keras and trainctl
@@ -385,6 +404,7 @@ constexpr Row rows[] = {
     {"LayerNormalization", "layer_normalization", "epsilon center scale beta_initializer gamma_initializer"},
     {"RMSNormalization", "rms_normalization", "epsilon"},
     {"GroupNormalization", "group_normalization", "groups epsilon center scale beta_initializer gamma_initializer"},
+    {"SpectralNormalization", "spectral_normalization", "power_iterations", spectral_normalization},
     {"MaxPooling1D", "max_pooling1d", "pool_size strides padding", pooling},
     {"AveragePooling1D", "average_pooling1d", "pool_size strides padding", pooling},
     {"MaxPooling2D", "max_pooling2d", "pool_size strides padding", pooling},

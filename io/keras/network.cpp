@@ -239,10 +239,23 @@ class Walk {
     if (is_keras_network(kind)) return expand(layer, prefix + name + ".", location + name + "/", from, level + 1);
     if (kind == "Bidirectional") return use_bidirectional(layer, prefix, location, from);
     LayerUse own{config_name(prefix, location, name, shared_layer(layer)), &layer, from};
+    if (kind == "SpectralNormalization") rename_inner(own.name);
     own.use_causal_mask = causal.contains(kind) && arguments.use_causal_mask.value_or(false);
     const Uses outputs{add(std::move(own))};
     const bool recurrent = has_cell_state(kind) || kind == "GRU" || kind == "SimpleRNN";
     return recurrent && layer.at("config").value("return_state", false) ? with_states(outputs[0], kind) : outputs;
+  }
+
+  // Renames the layer inside a layer like the outer one.
+  void rename_inner(const std::string& outer) {
+    const auto of = [&](const std::string& name) {
+      return std::find_if(network_.renamed.begin(), network_.renamed.end(),
+                          [&](const RenamedLayer& renamed) { return renamed.name == name; });
+    };
+    const auto renamed = of(outer);
+    if (renamed == network_.renamed.end() || of(outer + "/layer") != network_.renamed.end()) return;
+    const std::string keras = renamed->keras + "/layer";
+    network_.renamed.push_back({outer + "/layer", keras});
   }
 
   static bool has_cell_state(const std::string& kind) { return kind == "LSTM" || kind.starts_with("ConvLSTM"); }

@@ -133,6 +133,7 @@ bool is_off(const Json& config, const std::string& option) {
 std::vector<std::string> wrapper_prefixes(const std::string& kind) {
   if (kind == "Bidirectional") return {"forward_layer/", "backward_layer/"};
   if (kind == "TimeDistributed") return {""};
+  if (kind == "SpectralNormalization") return {"layer/"};
   return {};
 }
 
@@ -147,6 +148,10 @@ std::optional<Variables> wrapper_variables(const Json& layer, const std::string&
       variable.leaf.insert(0, prefix);
       all.push_back(std::move(variable));
     }
+  }
+  // SpectralNormalization lists the kernel of its inner layer and its own vector before the other weights.
+  if (layer_class(layer) == "SpectralNormalization" && !all.empty()) {
+    all.insert(all.begin() + 1, {path, "vector_u", false, shared_layer(layer)});
   }
   return all;
 }

@@ -35,7 +35,7 @@ std::vector<std::string> weights_of_class(const std::string& usual);
 // A weight of a layer.
 struct LayerVariable {
   std::string layer;        // path of the layer: "outer/inner/dense"
-  std::string leaf;         // "kernel"; "forward/kernel" in a direction of a Bidirectional layer
+  std::string leaf;         // "kernel"; "forward_layer/kernel" in a direction of a Bidirectional layer
   bool is_trained = true;   // false for running statistics
   std::string shared = {};  // result of shared_layer()
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <map>
+#include <set>
 
 #include "core/base/error.h"
 #include "core/base/format.h"
@@ -148,6 +149,23 @@ std::string named_path(const Hdf5File& file, const std::string& path) {
   return name;
 }
 
+// The groups of layers SpectralNormalization. They list the kernel of their inner layer as variable 0, and vector_u, a
+// row with an element for each column of the kernel, as variable 1.
+std::set<std::string> groups_with_vector(const Hdf5File& file) {
+  std::map<std::string, const Shape*> shapes;
+  for (const Hdf5File::DataSet& set : file.data_sets()) shapes[set.path] = &set.shape;
+  std::set<std::string> groups;
+  for (const auto& [path, shape] : shapes) {
+    const std::string inner = "/layer/vars/0";
+    if (!path.ends_with(inner) || shape->rank() == 0) continue;
+    const std::string group = path.substr(0, path.size() - inner.size());
+    const auto kernel = shapes.find(group + "/vars/0"), vector = shapes.find(group + "/vars/1");
+    if (kernel == shapes.end() || vector == shapes.end() || *kernel->second != *shape) continue;
+    if (*vector->second == Shape{1, shape->back()}) groups.insert(group);
+  }
+  return groups;
+}
+
 [[noreturn]] void throw_mismatch(const std::string& shown, const std::string& what) {
   throw Error(
       ErrorKind::data, SourceLocation{shown},
@@ -163,6 +181,7 @@ KerasNames names_of_variables(const Hdf5File& file, const Json& network, const s
                                       [](auto& set) { return is_container(set.path.substr(0, set.path.find('/'))); });
   const bool knows_network = !network.is_null() && is_keras_network(network.value("class_name", ""));
   const Groups groups = knows_network ? Groups(network, network.value("keras_version", "")) : Groups();
+  const std::set<std::string> with_vector = groups_with_vector(file);
   KerasNames names(data_sets.size());
   bool is_named = true;
   std::map<std::string, std::size_t> found;
@@ -170,7 +189,11 @@ KerasNames names_of_variables(const Hdf5File& file, const Json& network, const s
     const std::string& path = data_sets[i].path;
     const std::string first = path.substr(0, path.find('/'));
     if (has_layers ? !is_container(first) : first == "optimizer" || first == "metrics") continue;
-    const VariablePath parsed = variable_path(file, path);
+    VariablePath parsed = variable_path(file, path);
+    if (with_vector.contains(path.substr(0, path.rfind("/vars/")))) {
+      if (parsed.number == "0") continue;  // the inner layer's kernel, which is in the file again
+      parsed.number = "vector_u";
+    }
     const std::string variable = "/" + parsed.inner + parsed.number, layer_path = named_path(file, parsed.group);
     const auto layer = groups.layers.find(parsed.group);
     const auto paths = layer == groups.layers.end() ? std::vector<std::string>() : layer->second.paths;

@@ -1,9 +1,7 @@
 // Writes the state before a step that was not finite, and the numbers of its samples.
 #include "run/training/kept_step.h"
 
-#include <algorithm>
 #include <memory>
-#include <vector>
 
 #include "core/base/error.h"
 #include "core/base/format.h"
@@ -50,19 +48,16 @@ std::string keep_not_finite(RankRun& run, Job& job, const SnapshotPlan& plan, Sn
   Communicator& world = run.context.world.communicator();
   Stream& stream = run.device.host;
   const std::string directory = run.files.directory ? run.files.directory->path() : "";
-  const std::vector<Segment>& segments = job.programs().programs().front().segments;
-  const bool prepares = std::ranges::any_of(segments, [](const Segment& each) { return each.phase == Phase::prepare; });
-  const bool is_before = step.state_is_that_before && !prepares;  // preparing a step changes parameters
   const std::string folder = directory.empty() ? "" : kept_step_folder(directory, step.number);
   try {
     std::unique_ptr<CheckpointStore> store;
     JointAttempt attempt(world, stream);
     attempt.run([&] {
       if (folder.empty()) return;
-      store = open_folder(run, folder, is_before ? plan.weights.bytes() + plan.state.bytes() : 0, step);
+      store = open_folder(run, folder, step.state_is_that_before ? plan.weights.bytes() + plan.state.bytes() : 0, step);
     });
     attempt.throw_if_any_failed();
-    if (is_before) {
+    if (step.state_is_that_before) {
       FolderSink sink;
       job.engine().download();
       snapshot.weights = job.engine().weights();

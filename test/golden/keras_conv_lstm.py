@@ -38,5 +38,18 @@ if __name__ == "__main__":
     y = L.Concatenate()([L.GlobalAveragePooling2D()(y), L.GlobalMaxPooling2D()(c)])
     record("states", x, L.Dense(3, name="d")(y), keras_masks.rng.standard_normal((4, 3, 4, 5, 2)).astype(np.float32),
            positions=False)
+    shown = np.array([[1, 1, 1, 0], [0, 1, 1, 1], [1, 0, 0, 1], [0, 0, 0, 0]])[..., None]
+    films = (keras_masks.rng.standard_normal((4, 4, 40)) * shown).astype(np.float32)
+    x = keras.Input((4, 40))
+    y = L.TimeDistributed(L.Reshape((4, 5, 2)))(L.Masking()(x))
+    y = L.ConvLSTM2D(3, 2, padding="same", return_sequences=True, name="a")(y)
+    y = L.ConvLSTM2D(2, (3, 2), go_backwards=True, name="b")(y)
+    record("masked", x, L.Dense(3, name="d")(L.GlobalAveragePooling2D()(y)), films, positions=False)
+    x = keras.Input((4, 40))
+    y = L.TimeDistributed(L.Reshape((10, 4)))(L.Masking()(x))
+    y, h, c = L.ConvLSTM1D(2, 2, padding="same", return_sequences=True, return_state=True, name="a")(y)
+    # With initial states, Keras 3 does not pass on the mask by itself.
+    y = L.ConvLSTM1D(2, 3, padding="same", return_sequences=True, name="b")(y, initial_state=[h, c], mask=y._keras_mask)
+    record("masked_states", x, L.Dense(3, name="d")(L.Flatten()(y)), films, positions=False)
     save_file(keras_masks.values, pathlib.Path(__file__).parent / "keras_conv_lstm.safetensors")
     print(len(keras_masks.values), "values")

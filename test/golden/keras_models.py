@@ -271,6 +271,7 @@ def save(make, name, inputs):
     model.save(folder / name)
     arrays = {f"input{i}": np.asarray(x, np.float32) for i, x in enumerate(inputs)}
     arrays.update({f"output{i}": y for i, y in enumerate(outputs)})
+    arrays.update({w.path: w.numpy() for w in model.weights if getattr(w, "path", "").endswith("vector_u")})
     save_file(arrays, folder / (pathlib.Path(name).stem + ".safetensors"))
 
 
@@ -324,6 +325,19 @@ def film_states():
     return keras.Model([film, other], [L.Flatten(name="flat")(y), L.GlobalMaxPooling2D(name="most")(c)], name="film_states")
 
 
+def spectral():
+    """Spectral normalization of layers of several kinds, in a nested network too."""
+    x = keras.Input((6, 6, 2), name="x")
+    y = L.SpectralNormalization(L.Conv2D(4, 3, activation="tanh"), power_iterations=2, name="conv")(x)
+    y = keras.Sequential([
+        L.Input((4, 4, 4)),
+        L.SpectralNormalization(L.Conv2DTranspose(3, 2, strides=2, use_bias=False), name="up"),
+        L.Flatten(),
+    ], name="inner")(y)
+    y = L.SpectralNormalization(L.Dense(5, kernel_initializer="he_normal"), name="dense", trainable=False)(y)
+    return keras.Model(x, L.Dense(2, name="out")(y), name="spectral")
+
+
 normal = lambda *shape: rng.normal(0, 1, shape).astype(np.float32)
 save(cnn, "cnn.keras", [normal(3, 16, 12, 3)])
 save(functional, "functional.keras", [normal(3, 8, 8, 4), normal(3, 6)])
@@ -347,3 +361,5 @@ save(largest, "largest.keras", [normal(3, 3, 4, 5, 2)])
 save(films, "films.keras", [normal(3, 4, 6, 7, 2)])
 save(spectrogram, "spectrogram.keras", [normal(3, 400, 2)])
 save(film_states, "film_states.keras", [normal(3, 4, 6, 5, 2), normal(3, 3, 6, 5, 1)])
+save(spectral, "spectral.keras", [normal(3, 6, 6, 2)])
+save(spectral, "spectral_layers.h5", [normal(3, 6, 6, 2)])

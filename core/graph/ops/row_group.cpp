@@ -50,6 +50,13 @@ std::vector<TensorType> RowGroup::types(std::span<const TensorType> inputs) cons
   return types;
 }
 
+std::vector<std::int64_t> RowGroup::row_sizes(const std::vector<TensorType>& types) const {
+  const SubOp& first = ops.at(0);
+  const bool reduces = dynamic_cast<const Reduce*>(first.def.get()) != nullptr;
+  const Shape& shape = types.at(static_cast<std::size_t>((reduces ? first.inputs : first.outputs)[0])).shape;
+  return {shape.sizes().begin(), shape.sizes().begin() + row_dimensions};
+}
+
 std::vector<TensorType> RowGroup::outputs(std::span<const TensorType> inputs) const {
   require(std::ssize(inputs) == inputs_count, "row_group: the ops have other inputs");
   const std::vector<TensorType> all = types(inputs);
@@ -81,11 +88,21 @@ double RowGroup::flops(std::span<const TensorType> inputs, std::span<const Tenso
   return sum;
 }
 
+bool is_sum_of_rows(const OpDef& def, const TensorType& input, std::int64_t row_dimensions) {
+  const auto* reduce = dynamic_cast<const Reduce*>(&def);
+  if (reduce == nullptr || reduce->reduction != ReduceKind::sum || reduce->accumulate) return false;
+  if (reduce->begin != 0 || reduce->end != row_dimensions || reduce->dtype != DType::float32) return false;
+  std::int64_t columns = 1;
+  for (std::int64_t d = row_dimensions; d < input.shape.rank(); ++d) columns *= input.shape[d];
+  return input.dtype == DType::float32 && columns > 1;
+}
+
 std::optional<std::vector<bool>> inputs_of_all_rows(const OpDef& def, std::span<const TensorType> inputs,
                                                     std::span<const std::int64_t> rows) {
   const auto row_dimensions = std::ssize(rows);
   if (const auto* reduce = dynamic_cast<const Reduce*>(&def)) {
     const Shape& x = inputs[0].shape;
+    if (begins_with(x, rows) && is_sum_of_rows(def, inputs[0], row_dimensions)) return std::vector{false};
     const bool fits = begins_with(x, rows) && reduce->begin >= row_dimensions && reduce->end == x.rank() &&
                       reduce->begin < reduce->end && !reduce->accumulate;
     return fits ? std::optional(std::vector{false}) : std::nullopt;

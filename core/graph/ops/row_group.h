@@ -9,9 +9,10 @@
 
 namespace trainctl {
 
-// Computes the same as its ops, which are Elementwise, or Reduce over the last dimensions. The tensors that these ops
-// write begin with the same dimensions, those of the rows, and no value depends on another row. Inputs and outputs:
-// those of the ops. Only lowering creates this op (core/compile/row_groups.h).
+// Computes the same as its ops, which are Elementwise, Reduce over the last dimensions, or sums over all rows
+// (is_sum_of_rows()). The tensors that the first two write begin with the same dimensions, those of the rows, and no
+// value of them depends on another row. No op reads a sum over all rows. Inputs and outputs: those of the ops. Only
+// lowering creates this op (core/compile/row_groups.h).
 struct RowGroup final : OpDef {
   std::vector<SubOp> ops;
   int inputs_count = 0, outputs_count = 0;
@@ -26,7 +27,12 @@ struct RowGroup final : OpDef {
 
   // The types of all tensors of the ops, in the order of their numbers.
   std::vector<TensorType> types(std::span<const TensorType> inputs) const;
+  // The sizes of the dimensions that count rows, for the types of all tensors.
+  std::vector<std::int64_t> row_sizes(const std::vector<TensorType>& types) const;
 };
+
+// Whether an op adds up all rows of a float32 tensor, which are its first `row_dimensions` dimensions.
+bool is_sum_of_rows(const OpDef& def, const TensorType& input, std::int64_t row_dimensions);
 
 // For each input of an op, whether all rows read the whole tensor; otherwise each row reads its own row of the tensor.
 // No value if the op cannot be in a group whose tensors begin with the dimensions `rows`.

@@ -76,6 +76,7 @@ struct ConvLstmOptions final : ChainedLayer {
   double recurrent_dropout = 0;
   bool go_backwards = false;
 
+  MaskUse mask_use() const override { return return_sequences ? MaskUse::own : MaskUse::ends; }
   bool numbers_samples() const override { return dropout != 0 || recurrent_dropout != 0; }
   std::vector<Reference> references() const override {
     if (initial_state.empty()) return ChainedLayer::references();
@@ -171,8 +172,10 @@ struct ConvLstmOptions final : ChainedLayer {
       layer.error("the activation softmax is not element-wise: use another one", input);
       return false;
     }
-    if (input.masked()) {
-      layer.error("the input has a padding mask, which the layer does not read", input);
+    if (input.masked() && layer.shape(layer.output(input.mask)).rank() > 1) {
+      layer.error(
+          "the input has a padding mask within its steps, which the layer cannot read: it leaves out whole steps",
+          input);
       return false;
     }
     return true;
@@ -228,7 +231,11 @@ struct ConvLstmOptions final : ChainedLayer {
     const TensorId kernel = parameter(layer, "recurrent_kernel", filters, recurrent_initializer, recurrent_regularizer);
     std::vector<TensorId> steps;
     take_steps(layer, reshaped(layer, y, {samples, count, of_step.without_front().count()}), steps);
-    if (go_backwards) std::reverse(steps.begin(), steps.end());
+    std::vector<TensorId> shown = steps_of_mask(layer, inputs[0], of_step.rank());
+    if (go_backwards) {
+      std::reverse(steps.begin(), steps.end());
+      std::reverse(shown.begin(), shown.end());
+    }
     // The shape of a sample without the height of a row.
     const Shape positions(std::vector<std::int64_t>(of_step.sizes().end() - axes - 1, of_step.sizes().end() - 1));
     const Shape output = joined(positions, filters);
@@ -241,21 +248,50 @@ struct ConvLstmOptions final : ChainedLayer {
       c = reshaped(layer, (*given)[1], state);
     }
     std::vector<TensorId> all;
-    for (const TensorId step : steps) {
-      TensorId z = reshaped(layer, step, of_step);
+    for (std::size_t step = 0; step < steps.size(); ++step) {
+      TensorId z = reshaped(layer, steps[step], of_step);
       if (h != no_tensor) z = value_of(layer, "x + r", {{"x", z}, {"r", from_state(layer, h, kernel, recurrent)}});
-      next_states(layer, z, h, c);
-      all.push_back(h);
+      TensorId next_h = h, next_c = c;
+      next_states(layer, z, next_h, next_c);
+      if (shown.empty()) {
+        all.push_back(next_h);
+      } else {  // at a step that is left out, the states stay, and the output is that of the step before, at first 0
+        const TensorId output_before = all.empty() ? no_tensor : all.back();
+        all.push_back(where_shown(layer, shown[step], next_h, output_before));
+        next_h = h == output_before ? all.back() : where_shown(layer, shown[step], next_h, h);
+        next_c = where_shown(layer, shown[step], next_c, c);
+      }
+      h = next_h;
+      c = next_c;
     }
-    const TensorId last = reshaped(layer, h, output.with_front(samples));
+    const TensorId last = reshaped(layer, all.back(), output.with_front(samples));
     if (return_state) {
-      layer.add_output(hidden_state, last);
+      layer.add_output(hidden_state, h == all.back() ? last : reshaped(layer, h, output.with_front(samples)));
       layer.add_output(cell_state, reshaped(layer, c, output.with_front(samples)));
     }
     if (!return_sequences) return layer.output(last);
     for (TensorId& state_of_step : all) state_of_step = reshaped(layer, state_of_step, {samples, output.count()});
     return layer.output(reshaped(layer, layer.op(std::make_shared<Concatenate>(), all)[0],
-                                 output.with_front(count).with_front(samples)));
+                                 output.with_front(count).with_front(samples)),
+                        inputs[0].mask);
+  }
+
+  // For each step, the numbers [N, 1...] that tell whether the padding mask shows it in a sample; empty without a mask.
+  static std::vector<TensorId> steps_of_mask(Layer& layer, const Feature& input, std::int64_t rank) {
+    std::vector<TensorId> steps;
+    if (!input.masked()) return steps;
+    const TensorId numbers = value_of(layer, "m", {{"m", input.mask}});
+    const Shape all = layer.type(layer.output(numbers)).shape;
+    take_steps(layer, reshaped(layer, numbers, {all[0], all[1], 1}), steps);
+    const Shape of_step(std::vector<std::int64_t>(static_cast<std::size_t>(rank - 1), 1));
+    for (TensorId& step : steps) step = reshaped(layer, step, of_step.with_front(all[0]));
+    return steps;
+  }
+
+  // x where the mask shows the step, otherwise `before` (0 if there is none).
+  static TensorId where_shown(Layer& layer, TensorId shown, TensorId x, TensorId before) {
+    if (before == no_tensor) return value_of(layer, "where(m, x, 0)", {{"m", shown}, {"x", x}});
+    return value_of(layer, "where(m, x, y)", {{"m", shown}, {"x", x}, {"y", before}});
   }
 
   // The convolution of the hidden state with the recurrent kernel; in training with the same values of the states of

@@ -8,6 +8,7 @@
 #include "core/graph/ops/training/count.h"
 #include "core/graph/ops/training/gradients.h"
 #include "core/graph/ops/training/moving_average.h"
+#include "core/graph/ops/training/restore.h"
 #include "core/graph/ops/training/rounded_sum.h"
 #include "core/graph/ops/training/spectral_norm.h"
 #include "core/graph/ops/training/tree_sum.h"
@@ -105,6 +106,7 @@ void add_update(Cases& cases) {
   cases.push_back({"moving_average", {region, step, flags, scalar}, average, 2});
   const CaseInput kernel{{{4, 6}, floats}}, vector{{{1, 6}, floats}};
   cases.push_back({"spectral_norm", {kernel, vector}, always_a<SpectralNorm>(2), 1});
+  cases.push_back({"restore", {region, flags, scalar}, always_a<Restore>(), 2});
   const auto norm = [](const Types& in) { return std::make_shared<GradientNorm>(in[0].shape[0]); };
   cases.push_back({"gradient_norm", {region, scalar}, norm, 1});
   const auto whole = [](const Types& in) { return std::vector<GradientMatrix>{{0, 2, in[0].shape[0] / 2}}; };

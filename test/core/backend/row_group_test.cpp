@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "core/graph/ops/elementwise/elementwise.h"
 #include "core/graph/ops/reduce.h"
@@ -26,8 +27,9 @@ std::shared_ptr<Reduce> reduce(ReduceKind kind, int begin, int end, float scale,
   return def;
 }
 
-// Normalises rows, which are the dimensions from `begin` on, and finds the largest square of each row. Inputs: x,
-// gamma, and a number for each row. Outputs: y and the largest squares.
+// Normalises rows, which are the dimensions from `begin` on, finds the largest square of each row, and adds the
+// products of x and y: over all rows, or over each row if it has one value. Inputs: x, gamma, and a number for each
+// row. Outputs: y, the largest squares and the sums of products.
 RowGroup normalisation(const Shape& x, int begin, DType dtype) {
   std::int64_t count = 1;
   for (std::int64_t d = begin; d < x.rank(); ++d) count *= x[d];
@@ -39,16 +41,21 @@ RowGroup normalisation(const Shape& x, int begin, DType dtype) {
   const int normal =
       scaled.apply(multiply, scaled.apply(subtract, scaled.of_input(0), scaled.of_input(1)), scaled.of_input(2));
   const int y = scaled.apply(add, scaled.apply(multiply, normal, scaled.of_input(3)), scaled.of_input(4));
+  ScalarGraph products;
+  const int product = products.apply(multiply, products.of_input(0), products.of_input(1));
+  const auto [first, last] = count > 1 ? std::pair(0, begin) : std::pair(begin, rank);
   RowGroup group;
   group.row_dimensions = begin;
   group.inputs_count = 3;
-  group.outputs_count = 2;
-  group.ops = {{reduce(ReduceKind::sum, begin, rank, scale, DType::float32), {0}, {5}},
-               {elementwise(squares, {squares.apply(multiply, d, d)}, dtype), {0, 5}, {6}},
-               {reduce(ReduceKind::sum, begin, rank, scale, DType::float32), {6}, {7}},
-               {elementwise(roots, {root}, DType::float32), {7}, {8}},
-               {elementwise(scaled, {y}, dtype), {0, 5, 8, 1, 2}, {3}},
-               {reduce(ReduceKind::maximum, begin, rank, 1, dtype), {6}, {4}}};
+  group.outputs_count = 3;
+  group.ops = {{reduce(ReduceKind::sum, begin, rank, scale, DType::float32), {0}, {6}},
+               {elementwise(squares, {squares.apply(multiply, d, d)}, dtype), {0, 6}, {7}},
+               {reduce(ReduceKind::sum, begin, rank, scale, DType::float32), {7}, {8}},
+               {elementwise(roots, {root}, DType::float32), {8}, {9}},
+               {elementwise(scaled, {y}, dtype), {0, 6, 9, 1, 2}, {3}},
+               {reduce(ReduceKind::maximum, begin, rank, 1, dtype), {7}, {4}},
+               {elementwise(products, {product}, DType::float32), {0, 3}, {10}},
+               {reduce(ReduceKind::sum, first, last, 1.5f, DType::float32), {10}, {5}}};
   return group;
 }
 
@@ -75,10 +82,15 @@ TEST_CASE("ops that run together row by row have the bits of the ops one after t
     Shape x, gamma, number;
     int begin;
   };
-  const Case cases[] = {{{5, 2048}, {2048}, {5, 1}, 1},      {{700, 33}, {33}, {700, 1}, 1},
-                        {{3, 7, 50}, {7, 1}, {3, 1, 1}, 1},  {{3, 7, 50}, {50}, {3, 7, 1}, 2},
-                        {{2, 4, 100}, {1}, {2, 4, 100}, 2},  {{9000, 1}, {1}, {9000, 1}, 1},
-                        {{13, 8192}, {1, 8192}, {13, 1}, 1}, {{2, 3, 40, 20}, {3, 1, 20}, {2, 1, 1, 1}, 1}};
+  const Case cases[] = {{{5, 2048}, {2048}, {5, 1}, 1},
+                        {{700, 33}, {33}, {700, 1}, 1},
+                        {{3, 7, 50}, {7, 1}, {3, 1, 1}, 1},
+                        {{3, 7, 50}, {50}, {3, 7, 1}, 2},
+                        {{2, 4, 100}, {1}, {2, 4, 100}, 2},
+                        {{9000, 1}, {1}, {9000, 1}, 1},
+                        {{13, 8192}, {1, 8192}, {13, 1}, 1},
+                        {{64, 600}, {600}, {64, 1}, 1},
+                        {{2, 3, 40, 20}, {3, 1, 20}, {2, 1, 1, 1}, 1}};
   for (const Case& of : cases) {
     CAPTURE(to_string(of.x), to_string(of.gamma), of.begin);
     const std::vector<Value> inputs{random_value(of.x, dtype, 1, -2, 3), random_value(of.gamma, DType::float32, 2),

@@ -5,6 +5,7 @@
 #include "core/graph/ops/optimizers/optimizers.h"
 #include "core/graph/ops/training/count.h"
 #include "core/graph/ops/training/moving_average.h"
+#include "core/graph/ops/training/restore.h"
 #include "core/tensor/sample_numbers.h"
 #include "test/catch.h"
 #include "test/core/backend/run_op.h"
@@ -397,6 +398,18 @@ TEST_CASE("the moving average begins with the first step's weights, and does not
   CHECK(largest_error(run(1, fine, 2), later) < 1e-6);
   CHECK(run(1, bad, 2).values == averages.values);
   CHECK(run(1, fine, std::numeric_limits<double>::infinity()).values == averages.values);
+}
+
+TEST_CASE("a tensor gets its earlier values only if the update is skipped") {
+  const auto backend = backend_under_test({});
+  const Value before = random_value({300, 150}, DType::float32, 5), now = random_value({300, 150}, DType::float32, 6);
+  const Value fine = row({0, 1}), bad = row({1, 0});
+  const auto run = [&](const Value& flags, double norm) {
+    return run_op(*backend, std::make_shared<Restore>(), {before, flags, scalar(norm)}, {now})[0].values;
+  };
+  CHECK(run(fine, 2) == now.values);
+  CHECK(run(bad, 2) == before.values);
+  CHECK(run(fine, std::numeric_limits<double>::quiet_NaN()) == before.values);
 }
 
 }  // namespace trainctl::test::update_test

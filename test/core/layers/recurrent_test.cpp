@@ -200,6 +200,8 @@ TEST_CASE("inputs and options that conv_lstm2d does not compute are reported") {
   CHECK(has(problem("", {1, 7, 6, 5}), "the input has one step: the layer needs at least two"));
   CHECK(has(problem(", activation: softmax", {4, 7, 6, 5}), "the activation softmax is not element-wise"));
   CHECK(has(problem("", {4, 1, 6, 5}), "kernel 2 exceeds input 1"));
+  CHECK(has(errors("layers: [masking, {conv_lstm2d: {filters: 3, kernel_size: 2}}]", {4, 7, 6, 5}),
+            "the input has a padding mask within its steps"));
 }
 
 }  // namespace trainctl::testing::recurrent_test

@@ -177,6 +177,16 @@ std::vector<KerasCase> conv_lstm_cases() {
        "initial_state: a}}, {global_average_pooling2d: {name: y}}, {global_max_pooling2d: {name: c, from: "
        "a/cell_state}}, {concatenate: {from: [y, c]}}, " +
            d},
+      {"masked",
+       "masking, {time_distributed: {layers: [{reshape: {target_shape: [4, 5, 2]}}]}}, {conv_lstm2d: {name: a, "
+       "filters: 3, kernel_size: 2, padding: same, return_sequences: true}}, {conv_lstm2d: {name: b, filters: 2, "
+       "kernel_size: [3, 2], go_backwards: true}}, global_average_pooling2d, " +
+           d},
+      {"masked_states",
+       "masking, {time_distributed: {layers: [{reshape: {target_shape: [10, 4]}}]}}, {conv_lstm1d: {name: a, filters: "
+       "2, kernel_size: 2, padding: same, return_sequences: true, return_state: true}}, {conv_lstm1d: {name: b, "
+       "filters: 2, kernel_size: 3, padding: same, return_sequences: true, initial_state: a}}, flatten, " +
+           d},
   };
 }
 

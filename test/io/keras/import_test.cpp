@@ -1,6 +1,7 @@
 // Tests imported networks of Keras: their outputs, the written configs, and errors for layers without a counterpart.
 #include <filesystem>
 
+#include "core/base/format.h"
 #include "core/base/json.h"
 #include "io/keras/compiled.h"
 #include "io/keras/import.h"
@@ -36,10 +37,11 @@ std::string errors_of(const std::string& path) {
 
 TEST_CASE("imported networks have Keras' outputs") {
   for (const char* file :
-       {"cnn.keras",       "functional.keras", "sequence.keras",   "legacy.h5",         "scaled.keras",
-        "slashes.h5",      "stochastic.keras", "directions.keras", "mobilenet.keras",   "masked.keras",
-        "attention.keras", "blocks.keras",     "steps.keras",      "limits.keras",      "translation.keras",
-        "volumes.keras",   "largest.keras",    "films.keras",      "film_states.keras", "spectrogram.keras"}) {
+       {"cnn.keras",       "functional.keras",  "sequence.keras",   "legacy.h5",         "scaled.keras",
+        "slashes.h5",      "stochastic.keras",  "directions.keras", "mobilenet.keras",   "masked.keras",
+        "attention.keras", "blocks.keras",      "steps.keras",      "limits.keras",      "translation.keras",
+        "volumes.keras",   "largest.keras",     "films.keras",      "film_states.keras", "spectrogram.keras",
+        "spectral.keras",  "spectral_layers.h5"}) {
     CAPTURE(file);
     CHECK(difference(file) < 1e-4);
   }
@@ -103,6 +105,26 @@ TEST_CASE("convolutional LSTMs are imported with their states") {
   for (const char* line : {"return_state: true", "dropout: 0.25", "recurrent_dropout: 0.125",
                            "initial_state: [encoder/hidden_state, encoder/cell_state]", "from: encoder/cell_state"}) {
     check_contains(films, line);
+  }
+}
+
+TEST_CASE("layers with spectral normalization are imported with their vectors") {
+  for (const char* file : {"spectral.keras", "spectral_layers.h5"}) {
+    CAPTURE(file);
+    const ImportedNetwork network = import_keras(keras_golden + file, "s.safetensors");
+    for (const char* line :
+         {"name: conv\n        power_iterations: 2\n"
+          "        layers: [{conv2d: {filters: 4, kernel_size: 3, activation: tanh}}]\n",
+          "name: inner.up", "layers: [{dense: {units: 5, kernel_initializer: he_normal}}]", "freeze: [dense]"}) {
+      check_contains(network.config, line);
+    }
+    const Arrays golden(keras_golden + std::filesystem::path(file).stem().string() + ".safetensors");
+    const auto loaded = by_name(network.weights.snapshot.weights);
+    for (const auto& [own, keras] : {std::pair("conv", "conv"), {"inner.up", "inner/up"}, {"dense", "dense"}}) {
+      const NamedTensor& vector = *loaded.at(format("{}/vector_u", own));
+      const float* const first = vector.view.as<const float>();
+      CHECK(std::vector<float>(first, first + vector.view.count) == golden.values(format("{}/vector_u", keras)));
+    }
   }
 }
 

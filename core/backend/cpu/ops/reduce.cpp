@@ -10,9 +10,10 @@
 namespace trainctl::cpu {
 namespace {
 
-constexpr std::int64_t of_values = longest_reduced_row,
-                       of_rows = 1024;  // values of a row, or rows, that are added at a time
-constexpr std::int64_t columns = 128;   // of a matrix that are added at a time
+constexpr std::int64_t of_values = longest_reduced_row;   // values of a row that are added at a time
+constexpr std::int64_t least_rows = 8, most_rows = 1024;  // that are added at a time
+constexpr std::int64_t many_pieces = 64;                  // enough for all threads
+constexpr std::int64_t columns = 128;                     // of a matrix that are added at a time
 
 // x as [outer, count, inner], of which `count` is reduced.
 struct ReducedView {
@@ -153,10 +154,68 @@ void reduce_rows(const Reduce& def, DType dtype, const void* x, std::int64_t row
   dtype == DType::float32 ? run_kind(static_cast<const float*>(x)) : run_kind(static_cast<const Bf16*>(x));
 }
 
+void RowSums::add(const float* values, std::int64_t offset, std::int64_t count) {
+  static_assert(most_lanes == lanes);
+  simd([=, this]() TRAINCTL_INLINE {
+    float sums[lanes];
+    std::copy_n(lanes_, lanes, sums);
+    for (std::int64_t i = 0; i < count;) {
+      const std::int64_t at = (offset + i) % count_, end = i + std::min(count_ - at, count - i);
+      if (at == 0) std::fill_n(sums, lanes, 0.0f);
+      // Value k of a row belongs to lane k % lanes, as in lane_sum().
+      for (std::int64_t lane = at % lanes; lane % lanes != 0 && i < end; ++i, ++lane) sums[lane] += values[i];
+      for (; i + lanes <= end; i += lanes) {
+#pragma omp simd
+        for (int lane = 0; lane < lanes; ++lane) sums[lane] += values[i + lane];
+      }
+      for (int lane = 0; i < end; ++i, ++lane) sums[lane] += values[i];
+      if ((offset + end) % count_ != 0) continue;
+      for (int width = lanes / 2; width > 0; width /= 2) {
+        for (int lane = 0; lane < width; ++lane) sums[lane] += sums[lane + width];
+      }
+      write_value((offset + end) / count_ - 1, sums[0] * scale_, dtype_, false, to_);
+    }
+    std::copy_n(sums, lanes, lanes_);
+  });
+}
+
+std::int64_t rows_of_piece(std::int64_t rows) {
+  return std::clamp(divide_up(rows, many_pieces), least_rows, most_rows);
+}
+
+void add_to_columns(const float* values, std::int64_t offset, std::int64_t count, std::int64_t of_row, float* sums) {
+  simd([=]() TRAINCTL_INLINE {
+    for (std::int64_t i = 0; i < count;) {
+      const std::int64_t first = (offset + i) % of_row, width = std::min(of_row - first, count - i);
+      const float* const from = values + i;
+      float* const to = sums + first;
+      if (offset + i < of_row) {
+        std::copy_n(from, width, to);
+      } else {
+#pragma omp simd
+        for (std::int64_t c = 0; c < width; ++c) to[c] += from[c];
+      }
+      i += width;
+    }
+  });
+}
+
+void join_pieces(const float* sums, std::int64_t pieces, std::int64_t of_row, float scale, float* y) {
+  const std::int64_t grain = std::max<std::int64_t>(1, element_grain / (pieces * columns));
+  parallel_ranges(divide_up(of_row, columns), grain, [=](std::int64_t begin, std::int64_t end) {
+    float joined[columns];
+    for (std::int64_t first = begin * columns; first < std::min(of_row, end * columns); first += columns) {
+      const std::int64_t width = std::min(columns, of_row - first);
+      reduce_columns<ReduceKind::sum>(sums, pieces, of_row, first, width, joined);
+      for (std::int64_t c = 0; c < width; ++c) y[first + c] = joined[c] * scale;
+    }
+  });
+}
+
 Lowering lower_reduce(const LowerContext& context) {
   const auto& def = context.op.as<Reduce>();
   const ReducedView view = reduced_view(context.input(0).shape, def);
-  const std::int64_t piece = view.inner == 1 ? of_values : of_rows;
+  const std::int64_t piece = view.inner == 1 ? of_values : rows_of_piece(view.count);
   const ReduceKernel kernel{view, piece, def.scale, def.dtype, def.accumulate};
   const std::int64_t pieces = view.outer * divide_up(view.count, piece) * view.inner;
   return with_type(context.input(0).dtype, [&](auto type) {

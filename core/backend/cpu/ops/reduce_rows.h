@@ -1,6 +1,7 @@
-// Reductions of rows, for kernels that compute several ops.
+// Reductions of rows and sums of columns, for kernels that compute several ops.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "core/graph/ops/reduce.h"
@@ -12,5 +13,37 @@ inline constexpr std::int64_t longest_reduced_row = 8192;
 
 // Reduces each of `rows` rows of `count` values, float32 or bfloat16, to one value of y.
 void reduce_rows(const Reduce& def, DType dtype, const void* x, std::int64_t rows, std::int64_t count, void* y);
+
+// Adds values that come part by part to the sums of their rows, with the bits of the op `reduce`.
+class RowSums {
+ public:
+  RowSums() = default;
+  // Writes the sums of rows of `count` values to `to`, which has the dtype of `def`.
+  RowSums(const Reduce& def, std::int64_t count, void* to)
+      : scale_(def.scale), dtype_(def.dtype), count_(count), to_(to) {
+    std::fill_n(lanes_, most_lanes, 0.0f);
+  }
+  // Adds the values [offset, offset + count) of all rows; parts come in order. A sum is written after its last value.
+  void add(const float* values, std::int64_t offset, std::int64_t count);
+
+ private:
+  static constexpr int most_lanes = 32;
+
+  float scale_ = 1;
+  DType dtype_ = DType::float32;
+  std::int64_t count_ = 1;
+  void* to_ = nullptr;
+  float lanes_[most_lanes];
+};
+
+// The number of rows of a matrix whose columns are added in one piece, of `rows` rows. The sums of the pieces are added
+// then. It depends on the number of rows alone, so that the order of the additions does not depend on the threads.
+std::int64_t rows_of_piece(std::int64_t rows);
+
+// Adds values [offset, offset + count) of the rows of a piece to the sums of their columns. Row 0 sets the sums.
+void add_to_columns(const float* values, std::int64_t offset, std::int64_t count, std::int64_t columns, float* sums);
+
+// Writes y[c] = scale * the sum over the pieces of sums[piece * columns + c].
+void join_pieces(const float* sums, std::int64_t pieces, std::int64_t columns, float scale, float* y);
 
 }  // namespace trainctl::cpu

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <utility>
 
 namespace trainctl::cpu {
 namespace {
@@ -16,21 +17,25 @@ struct Link {
 
 class ElementwiseCompiler {
  public:
-  explicit ElementwiseCompiler(const ElementwiseProgram& program)
-      : program_(program), uses_(program.steps.size(), 0), chains_(program.steps.size()) {
-    for (const ScalarStep& step : program.steps) {
+  explicit ElementwiseCompiler(ElementwiseProgram program)
+      : program_(std::move(program)), uses_(program_.steps.size(), 0), chains_(program_.steps.size()) {
+    pass_over_stops();
+    for (const ScalarStep& step : program_.steps) {
+      if (step.function == ScalarFunction::stop_gradient) continue;
       for (std::size_t k = 0; k < step.operands.size(); ++k) {
         const auto end = step.operands.begin() + static_cast<std::ptrdiff_t>(k);
         const bool again = std::find(step.operands.begin(), end, step.operands[k]) != end;
         if (step.operands[k] >= 0 && !again) ++uses_[at(step.operands[k])];
       }
     }
-    for (const int result : program.results) uses_[at(result)] += 2;  // a result is never inside a chain
+    for (const int result : program_.results) uses_[at(result)] += 2;  // a result is never inside a chain
   }
 
   ElementwiseCode code() {
     find_gauss();
-    for (int i = 0; i < std::ssize(program_.steps); ++i) add_step(i);
+    for (int i = 0; i < std::ssize(program_.steps); ++i) {
+      if (!is(i, ScalarFunction::stop_gradient)) add_step(i);
+    }
     for (int i = 0; i < std::ssize(program_.steps); ++i) {
       if (!chains_[at(i)].empty() && !is_inside_chain_[at(i)]) place_chain(i);
     }
@@ -49,6 +54,17 @@ class ElementwiseCompiler {
   static std::size_t at(int step) { return static_cast<std::size_t>(step); }
   const ScalarStep& step(int number) const { return program_.steps[at(number)]; }
   bool is(int number, ScalarFunction function) const { return number >= 0 && step(number).function == function; }
+
+  // Replaces each value stop_gradient(x) by x.
+  void pass_over_stops() {
+    std::vector<int> same;
+    for (int i = 0; i < std::ssize(program_.steps); ++i) {
+      ScalarStep& of = program_.steps[at(i)];
+      for (int& operand : of.operands) operand = operand < 0 ? -1 : same[at(operand)];
+      same.push_back(of.function == ScalarFunction::stop_gradient ? of.operands[0] : i);
+    }
+    for (int& result : program_.results) result = same[at(result)];
+  }
 
   // Finds e^(-x^2) for each erf(x): the steps multiply(x, x), negative and exp.
   void find_gauss() {
@@ -152,9 +168,15 @@ class ElementwiseCompiler {
       }
       for (const int to : {of.to, of.second}) {
         if (to < 0) continue;
-        if (free.empty()) free.push_back(code.registers++);
-        held[at(to)] = free.back();
-        free.pop_back();
+        const bool is_result =
+            std::find(program_.results.begin(), program_.results.end(), to) != program_.results.end();
+        if (is_result || free.empty()) {
+          held[at(to)] = code.registers++;
+          of.writes_result = of.writes_result || is_result;
+        } else {
+          held[at(to)] = free.back();
+          free.pop_back();
+        }
       }
     }
     number_inputs_and_constants(code, held);
@@ -191,7 +213,7 @@ class ElementwiseCompiler {
     if (once) code.last_result = static_cast<int>(found - program_.results.begin());
   }
 
-  const ElementwiseProgram& program_;
+  ElementwiseProgram program_;
   std::vector<int> uses_;                  // of each step: by how many steps; by results twice
   std::vector<std::vector<Link>> chains_;  // of each step: the chain that ends with it
   std::vector<bool> is_inside_chain_, is_done_;

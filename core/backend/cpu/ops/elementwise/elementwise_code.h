@@ -13,10 +13,11 @@ struct ElementwiseInstruction {
   BlockFunction function = nullptr;  // null: `to` is erf() of the operand, and `second` is e^(-x^2)
   std::vector<int> operands;
   int to = -1, second = -1;
+  bool writes_result = false;
 };
 
 // A program's instructions. Its values are numbered: first `registers` blocks that instructions write, then the
-// constants, then the inputs.
+// constants, then the inputs. Results have registers of their own, which only their instructions write.
 struct ElementwiseCode {
   std::vector<ElementwiseInstruction> instructions;
   std::vector<float> constants;

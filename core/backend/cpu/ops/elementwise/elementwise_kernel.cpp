@@ -69,6 +69,11 @@ void write_values(DType dtype, const BlockOperand& from, std::int64_t offset, st
 ElementwiseKernel::ElementwiseKernel(const Elementwise& def, const std::vector<TensorType>& inputs, const Shape& to)
     : code_(compile_elementwise(def.program)), dtypes_(def.dtypes) {
   require(code_.values() <= static_cast<int>(most_values), "elementwise: the program has too many values");
+  for (std::size_t r = 0; r < dtypes_.size(); ++r) {
+    const auto here = code_.results.begin() + static_cast<std::ptrdiff_t>(r);
+    const bool is_first = std::find(code_.results.begin(), here, *here) == here;
+    is_direct_.push_back(is_first && *here < code_.registers && dtypes_[r] == DType::float32);
+  }
   BroadcastView broadcast = broadcast_view(inputs, to);
   length_ = broadcast.sizes.back();
   rows_ = broadcast.count() / length_;
@@ -88,7 +93,7 @@ std::int64_t ElementwiseKernel::rows_of_block() const { return std::max<std::int
 std::int64_t ElementwiseKernel::blocks() const { return divide_up(rows_, rows_of_block()) * divide_up(length_, block); }
 
 std::int64_t ElementwiseKernel::workspace() const {
-  return (code_.registers + code_.inputs) * block + std::ssize(code_.constants) * constant_values;
+  return (code_.registers + code_.inputs + 1) * block + std::ssize(code_.constants) * constant_values;
 }
 
 ElementwiseKernel::Part ElementwiseKernel::part(std::int64_t number) const {
@@ -126,25 +131,51 @@ BlockOperand ElementwiseKernel::read(const InputRows& input, const void* from, c
   return {to, -1};
 }
 
-void ElementwiseKernel::compute(const BlockOperand* values, float* registers, std::int64_t count,
-                                float* last_result) const {
+void ElementwiseKernel::compute(BlockOperand* values, std::int64_t count) const {
   for (const ElementwiseInstruction& of : code_.instructions) {
     BlockOperand operands[most_chain_steps + 1];
-    for (std::size_t k = 0; k < of.operands.size(); ++k) operands[k] = values[of.operands[k]];
-    float* const to = registers + of.to * block;
+    bool is_constant = !of.writes_result;  // the same value in the whole block
+    for (std::size_t k = 0; k < of.operands.size(); ++k) {
+      operands[k] = values[of.operands[k]];
+      is_constant = is_constant && operands[k].mask == 0;
+    }
+    const std::int64_t computed = is_constant ? constant_values : count;
+    float held[most_chain_steps + 1][constant_values];
+    for (const int to : {of.to, of.second}) {
+      if (to < 0) continue;
+      // A value for the whole block must not be overwritten by the first results, if it is in their register.
+      for (std::size_t k = 0; k < of.operands.size() && !is_constant; ++k) {
+        if (operands[k].mask != 0 || operands[k].values != values[to].values) continue;
+        std::copy_n(operands[k].values, constant_values, held[k]);
+        operands[k].values = held[k];
+      }
+      values[to].mask = is_constant ? 0 : -1;
+    }
+    auto* const to = const_cast<float*>(values[of.to].values);
     if (of.function == nullptr) {
-      erf_and_gauss(operands[0], to, registers + of.second * block, count);
+      erf_and_gauss(operands[0], to, const_cast<float*>(values[of.second].values), computed);
     } else {
-      of.function(operands, last_result != nullptr && &of == &code_.instructions.back() ? last_result : to, count);
+      of.function(operands, to, computed);
     }
   }
 }
 
 void ElementwiseKernel::run(const void* const* inputs, void* const* outputs, std::int64_t begin, std::int64_t end,
                             float* workspace) const {
+  run(inputs, outputs, begin, end, workspace, nullptr);
+}
+
+void ElementwiseKernel::run(const void* const* inputs, void* const* outputs, float* workspace,
+                            ResultBlocks& taker) const {
+  run(inputs, outputs, 0, blocks(), workspace, &taker);
+}
+
+void ElementwiseKernel::run(const void* const* inputs, void* const* outputs, std::int64_t begin, std::int64_t end,
+                            float* workspace, ResultBlocks* taker) const {
   float* const registers = workspace;
   float* const blocks_of_inputs = registers + code_.registers * block;
-  float* const constants = blocks_of_inputs + code_.inputs * block;
+  float* const repeated = blocks_of_inputs + code_.inputs * block;
+  float* const constants = repeated + block;
   std::array<BlockOperand, most_values> values;
   for (int r = 0; r < code_.registers; ++r) values[static_cast<std::size_t>(r)] = {registers + r * block, -1};
   for (std::size_t k = 0; k < code_.constants.size(); ++k) {
@@ -160,19 +191,28 @@ void ElementwiseKernel::run(const void* const* inputs, void* const* outputs, std
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     if (inputs_[i].same_in_rows) read_input(i, first_rows);
   }
-  const int last = code_.last_result;
-  const bool in_place = last >= 0 && dtypes_[static_cast<std::size_t>(last)] == DType::float32;
+  const auto is_direct = [&](std::size_t r) {
+    return is_direct_[r] && outputs[r] != nullptr && (taker != nullptr || static_cast<int>(r) == code_.last_result);
+  };
   for (std::int64_t b = begin; b < end; ++b) {
     const Part of = part(b);
     const std::int64_t offset = of.row * length_ + of.first, count = of.rows * of.length;
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
       if (!inputs_[i].same_in_rows) read_input(i, of);
     }
-    compute(values.data(), registers, count, in_place ? static_cast<float*>(outputs[last]) + offset : nullptr);
+    for (std::size_t r = 0; r < dtypes_.size(); ++r) {
+      if (is_direct(r)) {
+        values[static_cast<std::size_t>(code_.results[r])] = {static_cast<float*>(outputs[r]) + offset, -1};
+      }
+    }
+    compute(values.data(), count);
     // The first result comes last, since it may overwrite an input that another result still reads.
     for (std::size_t r = dtypes_.size(); r-- > 0;) {
-      if (in_place && static_cast<int>(r) == last) continue;
-      write_values(dtypes_[r], values[static_cast<std::size_t>(code_.results[r])], offset, count, outputs[r]);
+      const BlockOperand& result = values[static_cast<std::size_t>(code_.results[r])];
+      if (outputs[r] != nullptr && !is_direct(r)) write_values(dtypes_[r], result, offset, count, outputs[r]);
+      if (taker == nullptr) continue;
+      if (result.mask == 0) std::fill_n(repeated, count, *result.values);
+      taker->take(r, result.mask == 0 ? repeated : result.values, offset, count);
     }
   }
 }

@@ -9,9 +9,17 @@
 
 namespace trainctl::cpu {
 
+// Takes the results of a program block by block, while they are in the cache.
+class ResultBlocks {
+ public:
+  virtual ~ResultBlocks() = default;
+  // `values` are the values [offset, offset + count) of result number `result`. The blocks of a result come in order.
+  virtual void take(std::size_t result, const float* values, std::int64_t offset, std::int64_t count) = 0;
+};
+
 class ElementwiseKernel {
  public:
-  static constexpr std::int64_t block = 1024;      // values of a register
+  static constexpr std::int64_t block = 2048;      // values of a register
   static constexpr std::size_t most_values = 512;  // of a program: registers, constants and inputs
 
   // `to` is the shape of the outputs.
@@ -21,9 +29,12 @@ class ElementwiseKernel {
   std::int64_t blocks() const;
   // The number of float values that run() needs as scratch memory, aligned to 64 bytes.
   std::int64_t workspace() const;
-  // Computes the blocks [begin, end). Inputs and outputs are the addresses of the whole tensors.
+  // Computes the blocks [begin, end). Inputs and outputs are the addresses of the whole tensors. The first output may
+  // be an input.
   void run(const void* const* inputs, void* const* outputs, std::int64_t begin, std::int64_t end,
            float* workspace) const;
+  // Computes all blocks, and shows them to `taker`. No output may be an input. Outputs that are null are not written.
+  void run(const void* const* inputs, void* const* outputs, float* workspace, ResultBlocks& taker) const;
 
  private:
   // An input by the rows of the output: element (row, i) is at offset(row) + i * step.
@@ -43,10 +54,15 @@ class ElementwiseKernel {
   std::int64_t rows_of_block() const;
   Part part(std::int64_t number) const;
   BlockOperand read(const InputRows& input, const void* from, const Part& part, float* to) const;
-  void compute(const BlockOperand* values, float* registers, std::int64_t count, float* last_result) const;
+  void run(const void* const* inputs, void* const* outputs, std::int64_t begin, std::int64_t end, float* workspace,
+           ResultBlocks* taker) const;
+  // Computes the values that instructions write, at the addresses that `values` has for them.
+  void compute(BlockOperand* values, std::int64_t count) const;
 
   ElementwiseCode code_;
   std::vector<DType> dtypes_;  // of the results
+  // The results whose instruction may write them to the output, if outputs and inputs share no memory.
+  std::vector<bool> is_direct_;
   // The output as rows, whose dimensions are merged where all inputs allow it.
   std::int64_t length_ = 1, rows_ = 1;
   std::vector<std::int64_t> sizes_;  // of the dimensions of rows
