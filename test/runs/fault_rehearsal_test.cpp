@@ -137,7 +137,7 @@ faults:
   - kill: {rank: 0, step: 40}
   - torn_checkpoint: {step: 40}
 )");
-  const std::string late = "late.yaml:22:5: the fault would happen after 41 steps, and the run ends after 40";
+  const std::string late = "late.yaml:18:5: the fault would happen after 41 steps, and the run ends after 40";
   for (const Finished& refused : {trainctl(folder, {"check", config, "--ranks", "2"}),
                                   trainctl(folder, {"run", config, "--ranks", "2", "--run-dir", folder / "late"})}) {
     INFO(refused.errors);
