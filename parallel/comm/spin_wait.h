@@ -23,7 +23,7 @@ class SpinWait {
         spins_(oversubscribed || call.background ? 0 : spin_limit),
         sleeps_(call.data.bytes() <= small_bytes_limit),
         time_before_sleep_(call.background ? std::chrono::nanoseconds(0) : usual_time_before_sleep),
-        sleep_part_(call.background ? 4 : 64) {}
+        sleep_part_(call.background ? 2 : 64) {}
 
   // Must be called after each unsuccessful poll. Returns false once the wait has to end (see PeerWait).
   bool wait() {
@@ -46,7 +46,7 @@ class SpinWait {
   static constexpr int spin_limit = 1000;
   static constexpr std::int64_t small_bytes_limit = 64 << 10;
   static constexpr std::chrono::nanoseconds usual_time_before_sleep = std::chrono::milliseconds(5);
-  static constexpr std::chrono::nanoseconds shortest_sleep = std::chrono::microseconds(50);
+  static constexpr std::chrono::nanoseconds shortest_sleep = std::chrono::microseconds(100);
   static constexpr std::chrono::nanoseconds longest_sleep = std::chrono::milliseconds(2);
 
   PeerWait wait_;
