@@ -180,8 +180,7 @@ LaunchPlan plan_launch(const LaunchRequest& request) {
     }
   }
   limit_spinning(plan, request.variables);
-  if (plan.hosts.empty() && request.slurm && request.slurm->is_part)
-    plan.environment.merge(variables_of(*request.slurm));
+  if (plan.hosts.empty() && request.slurm && !plan.one_host) plan.environment.merge(variables_of(*request.slurm));
   if (plan.ranks > 1 || !plan.one_host || request.always_supervised) mpirun_of(plan.mpi)->compose(plan, request);
   return plan;
 }

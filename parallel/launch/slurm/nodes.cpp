@@ -41,15 +41,22 @@ std::vector<std::string> other_nodes(const std::vector<std::string>& nodes, cons
   return is_there ? others : std::vector<std::string>();
 }
 
-Variables::Map variables_of(const SlurmJob& part) {
+Variables::Map variables_of(const SlurmJob& job) {
+  Variables::Map variables = {{"SLURM_OVERLAP", "1"}};
+  if (!job.is_part) return variables;
   std::string names, slots;
-  for (const std::string& name : part.names) names += (names.empty() ? "" : ",") + name;
-  for (const int count : part.slots) slots += (slots.empty() ? "" : ",") + std::to_string(count);
-  const std::string nodes = std::to_string(part.nodes());
-  const std::string tasks = std::to_string(std::accumulate(part.slots.begin(), part.slots.end(), 0));
-  return {{"SLURM_JOB_NODELIST", names},  {"SLURM_NODELIST", names}, {"SLURM_JOB_NUM_NODES", nodes},
-          {"SLURM_NNODES", nodes},        {"SLURM_NTASKS", tasks},   {"SLURM_NPROCS", tasks},
-          {"SLURM_TASKS_PER_NODE", slots}};
+  for (const std::string& name : job.names) names += (names.empty() ? "" : ",") + name;
+  for (const int count : job.slots) slots += (slots.empty() ? "" : ",") + std::to_string(count);
+  const std::string nodes = std::to_string(job.nodes());
+  const std::string tasks = std::to_string(std::accumulate(job.slots.begin(), job.slots.end(), 0));
+  variables.merge(Variables::Map{{"SLURM_JOB_NODELIST", names},
+                                 {"SLURM_NODELIST", names},
+                                 {"SLURM_JOB_NUM_NODES", nodes},
+                                 {"SLURM_NNODES", nodes},
+                                 {"SLURM_NTASKS", tasks},
+                                 {"SLURM_NPROCS", tasks},
+                                 {"SLURM_TASKS_PER_NODE", slots}});
+  return variables;
 }
 
 }  // namespace trainctl

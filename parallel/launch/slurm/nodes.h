@@ -21,8 +21,9 @@ std::vector<std::string> node_agent();
 // Returns the nodes besides the one of this process; empty if this process is on none of them.
 std::vector<std::string> other_nodes(const std::vector<std::string>& nodes, const Variables& variables);
 
-// Returns the variables with which mpirun and srun use only these nodes, which are a part of the job. All names of the
-// nodes must be known.
-Variables::Map variables_of(const SlurmJob& part);
+// Returns the variables with which mpirun's srun starts daemons on these nodes. They need not wait for the processors
+// of an earlier attempt, which SLURM regards as used while a node does not answer. If the nodes are a part of the job,
+// mpirun and srun use only them.
+Variables::Map variables_of(const SlurmJob& job);
 
 }  // namespace trainctl

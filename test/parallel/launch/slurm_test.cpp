@@ -7,6 +7,7 @@
 #include "parallel/launch/host/shell_words.h"
 #include "parallel/launch/slurm/batch_script.h"
 #include "parallel/launch/slurm/job.h"
+#include "parallel/launch/slurm/nodes.h"
 #include "test/catch.h"
 
 namespace trainctl::slurm_test {
@@ -76,6 +77,13 @@ TEST_CASE("a batch script asks SLURM for what the job needs") {
   CHECK_FALSE(has(array, "ntasks-per-node"));  // 3 ranks cannot be divided among 2 nodes
   CHECK_FALSE(has(array, "gpus"));
   CHECK_FALSE(has(array, "--time"));
+}
+
+TEST_CASE("only a process on a node of the job asks the other nodes") {
+  const std::vector<std::string> nodes = {"n1", "n2", "n3"};
+  CHECK(other_nodes(nodes, Variables{{"SLURMD_NODENAME", "n2"}}) == std::vector<std::string>{"n1", "n3"});
+  CHECK(other_nodes(nodes, Variables{{"SLURMD_NODENAME", "login"}}).empty());
+  CHECK(other_nodes(nodes, Variables()).empty());
 }
 
 TEST_CASE("time limits are read in every notation of SLURM") {
