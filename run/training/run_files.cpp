@@ -60,9 +60,11 @@ class ReportWriter final : public MetricsSink {
 };
 
 // Loads the newest whole copy in shared memory of a run that starts again; no value if there is none.
-std::optional<LoadedCheckpoint> load_copy(const std::string& run_directory) {
+std::optional<LoadedCheckpoint> load_copy(const std::string& run_directory, const std::string& launch) {
+  const std::string folder = memory_folder_of(run_directory);
+  if (!is_of_launch(folder, launch)) return std::nullopt;
   try {
-    return load_newest_checkpoint(memory_folder_of(run_directory));
+    return load_newest_checkpoint(folder);
   } catch (const Error& error) {
     log::warning(format("the copies in memory cannot be used: {}", error.what()));
     return std::nullopt;
@@ -70,12 +72,13 @@ std::optional<LoadedCheckpoint> load_copy(const std::string& run_directory) {
 }
 
 // Opens the store of copies in shared memory.
-void open_memory(RunFiles& files, const CheckpointOptions& options, bool restarted, std::int64_t bytes) {
+void open_memory(RunFiles& files, const CheckpointOptions& options, const TrainingRequest& request,
+                 std::int64_t bytes) {
   const std::string folder = memory_folder_of(files.directory->path());
-  if (!restarted) remove_memory_folder(folder);
+  if (!request.restart || !is_of_launch(folder, request.generation.launch)) remove_memory_folder(folder);
   if (!options.memory_every) return;
   create_memory_folder(folder, 2 * bytes);  // one copy is kept while the next one is written
-  files.memory = std::make_unique<MemoryStore>(folder, files.resumed_from);
+  files.memory = std::make_unique<MemoryStore>(folder, request.generation, files.resumed_from);
 }
 
 }  // namespace
@@ -87,7 +90,7 @@ RunFiles open_run_files(const RunSpec& spec, const TrainingRequest& request) {
   // After a failure the run goes on in its directory, whatever --resume demanded at its beginning.
   const std::string continued = request.restart ? request.restart->run_directory : "";
   std::optional<LoadedCheckpoint> copy;
-  if (!continued.empty() && spec.checkpoint.memory_every) copy = load_copy(continued);
+  if (!continued.empty() && spec.checkpoint.memory_every) copy = load_copy(continued, request.generation.launch);
   files.directory =
       std::make_unique<RunDirectory>(RunRequest{.name = name_in_array(spec.name, Variables::of_process()),
                                                 .explicit_path = continued.empty() ? request.run_directory : continued,
@@ -128,7 +131,7 @@ void claim_directory(RunFiles& files, const RunSpec& spec, const TrainingRequest
   files.store = std::make_unique<CheckpointStore>(
       files.directory->path(), StorePolicy{.keep = spec.checkpoint.keep, .require_current = require_current},
       files.newest_stored);
-  if (request.scaling == nullptr) open_memory(files, spec.checkpoint, request.restart.has_value(), bytes);
+  if (request.scaling == nullptr) open_memory(files, spec.checkpoint, request, bytes);
   files.sink = std::make_unique<MetricsFanOut>();
   files.sink->add(std::make_unique<MetricsJsonl>(files.directory->metrics_path(), spec.log.every, require_current));
   if (spec.log.tensorboard) {

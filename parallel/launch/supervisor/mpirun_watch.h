@@ -31,6 +31,7 @@ struct Supervision {
   StopRequests requests;
   std::string log;                     // path of the run's log, to which this process also logs; "" before it is known
   std::string launch = launch_name();  // see Situation::launch
+  bool ranks_failed = false;           // whether ranks have ended in another way than completed or stopped
 };
 
 class MpirunWatch {

@@ -29,6 +29,7 @@
 #include "parallel/launch/ranks/stop.h"
 #include "parallel/launch/variables.h"
 #include "parallel/launch/watch/call_stack.h"
+#include "parallel/launch/watch/copies_note.h"
 #include "parallel/launch/watch/lease.h"
 #include "parallel/launch/watch/messages.h"
 
@@ -147,10 +148,11 @@ class HostAgent {
         if (lock_) lock_->keep();
         return 0;
       }
-      if (closed_ && options_.lease.count() == 0) return 0;
-      if (lease_.is_over(Clock::now())) {
+      const bool lost = closed_ && !ended_ && options_.lease.count() == 0;
+      if (lost || lease_.is_over(Clock::now())) {
         kill_ranks();
-        return exit_code(ErrorKind::peer);
+        remove_noted_copies(options_.folder);
+        return lost ? 0 : exit_code(ErrorKind::peer);
       }
       if (Clock::now() < next_news) continue;
       next_news = Clock::now() + std::chrono::seconds(1);
