@@ -148,11 +148,11 @@ class HostAgent {
         if (lock_) lock_->keep();
         return 0;
       }
-      const bool lost = closed_ && !ended_ && options_.lease.count() == 0;
-      if (lost || lease_.is_over(Clock::now())) {
+      if (closed_ && options_.lease.count() == 0) return 0;
+      if (lease_.is_over(Clock::now())) {
         kill_ranks();
         remove_noted_copies(options_.folder);
-        return lost ? 0 : exit_code(ErrorKind::peer);
+        return exit_code(ErrorKind::peer);
       }
       if (Clock::now() < next_news) continue;
       next_news = Clock::now() + std::chrono::seconds(1);
