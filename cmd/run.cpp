@@ -51,8 +51,9 @@ int run(RunOptions& options) {
     return serve_as_agent(*tasks, secret_for(*tasks, variables), spec.cluster.deadline());
   }
   prepare_data_with_progress(spec.data);
+  const SupervisionOptions supervision{.holds_output = json, .keeps_copies = spec.checkpoint.memory_every.has_value()};
   if (const std::optional<int> code =
-          supervise_ranks(spec.cluster, options.launch, launched_config(options.common), situation, {true, json}))
+          supervise_ranks(spec.cluster, options.launch, launched_config(options.common), situation, supervision))
     return *code;
   options.training.config = Value<RunSpec>::write(spec);
   options.training.config_file = options.common.config;

@@ -188,6 +188,7 @@ BatchJob batch_job(JobOptions& options) {
   job.cpus_per_task = options.cpus_per_task;
   job.time = options.time;
   job.array = options.array;
+  job.survives_nodes = spec.cluster.restarts.max > 0;
   job.sbatch = options.sbatch;
   job.lead = measured_lead(spec, options);
   std::vector<std::string> settings;  // the job runs on SLURM's hosts

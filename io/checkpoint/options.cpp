@@ -28,10 +28,11 @@ Keys<CheckpointOptions> CheckpointOptions::keys() {
            "each rank: twice the size of the rank's shard of the checkpoint. false: training waits, and no copies are "
            "made.")
       .key("memory_every", &CheckpointOptions::memory_every,
-           "How often a copy of the run's state is written to the shared memory (/dev/shm) of rank 0's host; none: "
-           "never. When the ranks start again after a failure (cluster.restarts), they go on from this copy if it is "
-           "newer than the newest checkpoint, so that a killed rank or another lost host costs about this number of "
-           "steps. The copies need twice the size of a checkpoint there. They are removed at the end of the run.",
+           "How often a copy of the run's state is written to the shared memory (/dev/shm) of rank 0's host, and of a "
+           "second host if there is one; none: never. When the ranks start again after a failure (cluster.restarts), "
+           "they go on from the newest copy if it is newer than the newest checkpoint, so that a killed rank or a lost "
+           "host costs about this number of steps. The copies need twice the size of a checkpoint on each of the two "
+           "hosts. They are removed at the end of the run.",
            more_than(0))
       .check([](const CheckpointOptions& options, const Node& node, Reader& reader) {
         const auto require_steps = [&](const char* key, const std::optional<Duration>& given, const char* word) {

@@ -49,6 +49,16 @@ Generation generation_in(const std::string& text) {
   return generation;
 }
 
+// Returns the text of the lock file of a folder; "" if there is no such file, or it cannot be read.
+std::string lock_text(const std::string& folder) {
+  constexpr std::int64_t max_bytes = 4096;
+  try {
+    return read_file(folder + "/lock", max_bytes);
+  } catch (const Error&) {
+    return "";
+  }
+}
+
 [[noreturn]] void throw_in_use(const std::string& folder, int descriptor) {
   const std::string holder = first_line(text_of(descriptor));
   throw Error(ErrorKind::config, SourceLocation{folder},
@@ -88,14 +98,9 @@ bool is_same_file(int descriptor, const std::string& file) {
 
 }  // namespace
 
-std::string lock_holder(const std::string& folder) {
-  constexpr std::int64_t max_bytes = 4096;
-  try {
-    return first_line(read_file(folder + "/lock", max_bytes));
-  } catch (const Error&) {  // there is no lock file, or it cannot be read
-    return "";
-  }
-}
+std::string lock_holder(const std::string& folder) { return first_line(lock_text(folder)); }
+
+Generation lock_generation(const std::string& folder) { return generation_in(lock_text(folder)); }
 
 std::optional<bool> holder_exists(const std::string& holder) {
   int process = 0, host_at = 0;

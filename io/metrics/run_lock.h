@@ -57,6 +57,9 @@ class RunLock {
 // between processes and hosts.
 std::string lock_holder(const std::string& folder);
 
+// Returns the start of a run that has locked the folder last, as its lock file names it; an empty one if there is none.
+Generation lock_generation(const std::string& folder);
+
 // Whether the process that lock_holder() returned still exists (another process may have got the same number). No value
 // if that is unknown: the process is on another host, or the text is empty.
 std::optional<bool> holder_exists(const std::string& holder);

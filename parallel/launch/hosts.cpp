@@ -249,6 +249,14 @@ std::vector<int> tasks_of_nodes(const Variables& variables) {
 
 }  // namespace
 
+void SlurmJob::leave_out(const std::string& node) {
+  const auto found = std::find(names.begin(), names.end(), node);
+  if (found == names.end() || names.size() != slots.size()) return;
+  slots.erase(slots.begin() + (found - names.begin()));
+  names.erase(found);
+  is_part = true;
+}
+
 std::optional<SlurmJob> find_slurm_job(const Variables& variables) {
   if (!variables.has("SLURM_JOB_ID")) return {};
   return SlurmJob{tasks_of_nodes(variables), expand_names(variables.text("SLURM_JOB_NODELIST"))};

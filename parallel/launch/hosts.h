@@ -58,8 +58,11 @@ std::vector<std::string> expand_names(std::string_view text);
 struct SlurmJob {
   std::vector<int> slots;          // number of tasks of each node
   std::vector<std::string> names;  // names of the nodes; empty: unknown, mpirun finds the nodes by itself
+  bool is_part = false;            // whether some nodes of the job are left out
 
   int nodes() const { return static_cast<int>(slots.size()); }
+  // Leaves out a node, if the job's names are known and have it.
+  void leave_out(const std::string& node);
 };
 
 // Returns the SLURM job of this process; empty outside a job. Throws Error{config} if the variables name more nodes

@@ -14,7 +14,7 @@
 #include "core/base/table.h"
 #include "parallel/launch/host/resources.h"
 #include "parallel/launch/remote/asked_hosts.h"
-#include "parallel/launch/remote/shell.h"
+#include "parallel/launch/slurm/nodes.h"
 #include "parallel/launch/supervisor/outcome.h"
 #include "parallel/launch/supervisor/resize.h"
 
@@ -25,11 +25,28 @@ bool contains(const std::vector<std::string>& words, const std::string& word) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
+// Returns the hosts of a plan that can be asked whether they take part: those that the user has named, or the nodes of
+// the SLURM job, without this one.
+std::vector<std::string> others_of(const LaunchPlan& plan, const LaunchRequest& request) {
+  return plan.hosts.empty() ? other_nodes(plan.nodes, request.variables) : plan.other_hosts;
+}
+
+void leave_out(LaunchRequest& request, const std::string& host) {
+  if (request.hosts.empty() && request.slurm) return request.slurm->leave_out(host);
+  std::erase_if(request.hosts, [&](const Host& each) { return each.name == host; });
+}
+
+// Whether the run can go on with a part of its hosts.
+bool can_lose_hosts(const LaunchRequest& request, const LaunchPlan& plan) {
+  if (request.tf_config || host_check(request, plan).agent.empty()) return false;
+  return request.hosts.empty() ? !others_of(plan, request).empty() : request.hosts.size() > 1;
+}
+
 }  // namespace
 
 LaunchPlan LaterPlans::next(const LaunchPlan& before, const Outcome& outcome) {
   LaunchRequest request = request_again(before.wanted_ranks);
-  if (before.tf_config || request.hosts.size() < 2 || shell_agent(request.variables).empty()) return before;
+  if (!can_lose_hosts(request, plan_launch(request))) return before;
   keep_answering_hosts(request, outcome, before.wanted_ranks);
   LaunchPlan plan = plan_launch(request);
   ask_hosts(request, false, plan);
@@ -85,10 +102,11 @@ std::optional<LaunchPlan> LaterPlans::grown(const LaunchPlan& now) {
   if (probe_ && !back) return {};
   LaunchRequest request = request_again(now.wanted_ranks);
   const LaunchPlan whole = plan_launch(request);
+  const std::vector<std::string> all = others_of(whole, request), present = others_of(now, request);
   if (!probe_) {
     std::vector<std::string> missing;
-    std::copy_if(whole.other_hosts.begin(), whole.other_hosts.end(), std::back_inserter(missing),
-                 [&](const std::string& host) { return !contains(now.other_hosts, host); });
+    std::copy_if(all.begin(), all.end(), std::back_inserter(missing),
+                 [&](const std::string& host) { return !contains(present, host); });
     if (missing.empty()) {
       wait_longer();
     } else {
@@ -97,10 +115,9 @@ std::optional<LaunchPlan> LaterPlans::grown(const LaunchPlan& now) {
     return {};
   }
   wait_longer();
-  std::erase_if(request.hosts, [&](const Host& host) {
-    return contains(whole.other_hosts, host.name) && !contains(now.other_hosts, host.name) &&
-           !contains(*back, host.name);
-  });
+  for (const std::string& host : all) {
+    if (!contains(present, host) && !contains(*back, host)) leave_out(request, host);
+  }
   const int ranks = ranks_on(request, now.wanted_ranks);
   if (ranks <= now.ranks) return {};
   first_pause_ *= 2;
@@ -121,7 +138,7 @@ LaunchRequest LaterPlans::request_again(int ranks) const {
 // Returns the largest number of ranks in whole replicas that the hosts of a request have slots for, at most `wanted`.
 int LaterPlans::ranks_on(const LaunchRequest& request, int wanted) const {
   const int replica = cluster_.ranks_of_replica;
-  return std::min(wanted, total_slots(request.hosts)) / replica * replica;
+  return std::min(wanted, slots_of(request)) / replica * replica;
 }
 
 // Removes from a request the host that a failed attempt has lost and those that do not answer, and limits its ranks to
@@ -129,22 +146,23 @@ int LaterPlans::ranks_on(const LaunchRequest& request, int wanted) const {
 // few ranks are left.
 void LaterPlans::keep_answering_hosts(LaunchRequest& request, const Outcome& failure, int wanted) const {
   const LaunchPlan plan = plan_launch(request);
-  auto lost = unavailable_hosts(plan.other_hosts, host_check(request, plan));
+  const std::vector<std::string> others = others_of(plan, request);
+  auto lost = unavailable_hosts(others, host_check(request, plan));
   if (lost.empty() && (failure.kind == OutcomeKind::host_lost || failure.kind == OutcomeKind::host_unreachable)) {
-    for (const std::string& host : plan.other_hosts) {
+    for (const std::string& host : others) {
       if (without_user(host) == failure.host) lost.emplace_back(host, "the attempt before was lost by it");
     }
   }
   for (const auto& [host, problem] : lost) {
     log::warning(format("{} cannot take part: {}", host, problem));
-    std::erase_if(request.hosts, [&name = host](const Host& each) { return each.name == name; });
+    leave_out(request, host);
   }
   const int ranks = ranks_on(request, wanted), least = std::max(cluster_.restarts.min_ranks, cluster_.ranks_of_replica);
   if (ranks < std::min(least, wanted)) {
-    throw Error(ErrorKind::peer,
-                format("the hosts that answer have {} slots, and the run needs at least {} ranks",
-                       total_slots(request.hosts), least),
-                "start the run again when the hosts are back");
+    throw Error(
+        ErrorKind::peer,
+        format("the hosts that answer have {} slots, and the run needs at least {} ranks", slots_of(request), least),
+        "start the run again when the hosts are back");
   }
   request.ranks = ranks;
 }

@@ -15,6 +15,7 @@
 #include "parallel/comm/rank_gpus.h"
 #include "parallel/launch/host/network.h"
 #include "parallel/launch/mpirun/mpirun.h"
+#include "parallel/launch/slurm/nodes.h"
 
 namespace trainctl {
 namespace {
@@ -43,11 +44,7 @@ int count_ranks(const LaunchRequest& request) {
     }
     return request.ranks.value_or(automatic(automatic_ranks(request.cores.usable, request.gpus)));
   }
-  int slots = total_slots(request.hosts);
-  if (!hosts_given) {
-    slots = static_cast<int>(std::min<std::int64_t>(
-        std::accumulate(request.slurm->slots.begin(), request.slurm->slots.end(), std::int64_t{0}), max_slots));
-  }
+  const int slots = slots_of(request);
   const int ranks = request.ranks.value_or(automatic(slots));
   if (ranks <= slots) return ranks;
   if (!hosts_given) {
@@ -76,6 +73,12 @@ std::vector<Host> tf_hosts(const TfConfig& config, const std::optional<int>& ran
 }
 
 }  // namespace
+
+int slots_of(const LaunchRequest& request) {
+  if (!request.hosts.empty() || !request.slurm) return total_slots(request.hosts);
+  return static_cast<int>(std::min<std::int64_t>(
+      std::accumulate(request.slurm->slots.begin(), request.slurm->slots.end(), std::int64_t{0}), max_slots));
+}
 
 int automatic_ranks(int usable_cores, int gpus) { return gpus > 0 ? gpus : usable_cores; }
 
@@ -177,6 +180,7 @@ LaunchPlan plan_launch(const LaunchRequest& request) {
     }
   }
   limit_spinning(plan, request.variables);
+  if (plan.hosts.empty() && request.slurm && !plan.one_host) plan.environment.merge(variables_of(*request.slurm));
   if (plan.ranks > 1 || !plan.one_host || request.always_supervised) mpirun_of(plan.mpi)->compose(plan, request);
   return plan;
 }

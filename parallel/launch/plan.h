@@ -35,6 +35,10 @@ struct LaunchRequest {
   bool always_supervised = false;             // whether a single rank also gets a process of its own
 };
 
+// Returns the number of ranks that the hosts of the request, or the nodes of its SLURM job, have slots for; 0 if it has
+// neither. Throws like total_slots().
+int slots_of(const LaunchRequest& request);
+
 // Returns the number of ranks that the user asks for; empty: auto. `ranks` is the value of --ranks, "4" or "auto"; if
 // it is empty, the config decides. Throws Error{config}.
 std::optional<int> requested_ranks(const ClusterOptions& options, const std::string& ranks);

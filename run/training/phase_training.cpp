@@ -40,6 +40,7 @@
 #include "run/job/job.h"
 #include "run/job/phases.h"
 #include "run/training/kept_step.h"
+#include "run/training/memory_copies.h"
 #include "run/training/phase_start.h"
 #include "run/training/rank_run.h"
 #include "run/training/replay_watch.h"
@@ -81,6 +82,7 @@ class PhaseTraining {
 
  private:
   void open_batches(const DataPosition& start);
+  bool keeps_copies() const;
   void open_savers();
   void find_missing_best(std::int64_t step);
   void make_hooks();
@@ -108,6 +110,8 @@ class PhaseTraining {
   OpRecorder profiler_;
   std::unique_ptr<StagedSaver> saver_;
   std::unique_ptr<StagedSaver> memory_saver_;  // null without checkpoint.memory_every
+  std::optional<PeerPlan> peer_;               // of the copies on a second host; empty if there can be none
+  std::unique_ptr<StagedSaver> peer_saver_;    // null: there are none
   std::unique_ptr<SampleWatch> samples_;       // null: no samples are shown
   std::unique_ptr<ScalingWatch> scaling_;      // null: not a run of verify-scaling
   std::unique_ptr<ReplayWatch> replay_;        // null: not a run of replay
@@ -141,7 +145,13 @@ PhaseTraining::PhaseTraining(RankRun& run, const PhaseStart& phase, const std::o
   MemoryPlan memory = job_.engine().memory();  // `check` prints the memory of the rank with the most
   memory.prefetched = training_->batch_bytes() + (validation_ ? validation_->batch_bytes() : 0);
   memory.staged = staged_bytes(snapshots_, world_.rank(), spec_.checkpoint);
+  if (keeps_copies()) peer_ = plan_peer(job_.engine(), run.context.world, stream_);
+  if (peer_) memory.staged += peer_->staged_bytes(spec_.checkpoint);
   if (begins) begin_run(run, job_, spec_.train, plan_, memory, resumed);
+  if (begins && run.request.scaling == nullptr) {
+    const std::int64_t state = spec_.checkpoint.weights_only ? 0 : snapshots_.state.bytes();
+    run.peer = open_peer_copies(run, snapshots_.weights.bytes() + state);
+  }
   double& left = plan_.loop.max_seconds;
   if (left > 0) left = std::max(left - (seconds_now() - run.begin), 1e-3);
   for (const MemoryLine& line : memory.lines()) log::debug(format("memory: {} {} bytes", line.name, line.bytes));
@@ -181,6 +191,8 @@ void PhaseTraining::open_batches(const DataPosition& start) {
                                      job_.batch_memory(), stop_requested_, flight);
 }
 
+bool PhaseTraining::keeps_copies() const { return spec_.checkpoint.memory_every && run_.request.scaling == nullptr; }
+
 // Called after begin_run(), which opens the stores.
 void PhaseTraining::open_savers() {
   const CheckpointOptions& options = spec_.checkpoint;
@@ -189,12 +201,21 @@ void PhaseTraining::open_savers() {
     return std::make_unique<StagedSaver>(job_.engine(), snapshots_, outlet, options.background, world_, stream_);
   };
   RunFiles& files = run_.files;
-  saver_ = saver_to(run_.shares_directory ? &folder_ : nullptr, files.store.get(), false);
-  if (!options.memory_every || run_.request.scaling != nullptr) return;
+  SnapshotSink* const shared_folder = run_.shares_directory ? &folder_ : nullptr;
+  saver_ = saver_to(shared_folder, files.store.get(), false);
+  if (!keeps_copies()) return;
   // A rank on another host sends its shards to rank 0, whose host keeps the copies.
   const std::vector<std::string>& hosts = run_.context.world.hosts();
-  const bool is_here = hosts[static_cast<std::size_t>(world_.rank())] == hosts.front();
-  memory_saver_ = saver_to(is_here ? &memory_folder_ : nullptr, files.memory ? &files.memory->store : nullptr, true);
+  const std::string& own_host = hosts[static_cast<std::size_t>(world_.rank())];
+  SnapshotStore* const store = files.memory ? &files.memory->store : nullptr;
+  memory_saver_ =
+      saver_to(own_host == hosts.front() ? &memory_folder_ : nullptr, world_.rank() == 0 ? store : nullptr, true);
+  if (!run_.peer) return;
+  const bool is_there = own_host == hosts[static_cast<std::size_t>(*run_.peer)];
+  const SnapshotOutlet outlet{is_there ? &memory_folder_ : nullptr, world_.rank() == *run_.peer ? store : nullptr,
+                              options.weights_only, true};
+  peer_saver_ =
+      std::make_unique<StagedSaver>(job_.engine(), peer_->plan, outlet, options.background, *peer_->ranks, stream_);
 }
 
 // The checkpoint of the best result is missing if it was left out while the disk was full, or if the run goes on from a
@@ -264,6 +285,8 @@ LoopContext PhaseTraining::loop_parts() {
   checkpoints_ = std::make_unique<Checkpoints>(
       Checkpoints::Parts{.saver = *saver_,
                          .memory = memory_saver_.get(),
+                         .peer = peer_saver_.get(),
+                         .peer_host = run_.peer ? run_.context.world.hosts()[static_cast<std::size_t>(*run_.peer)] : "",
                          .sink = sink,
                          .mesh = plan_.mesh,
                          .metadata = plan_.metadata,

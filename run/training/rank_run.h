@@ -34,6 +34,7 @@ struct RankRun {
   double begin = 0;                      // when the first of these phases began, by seconds_now()
   std::optional<StopRequest> stop = {};  // set once there is something to save
   bool shares_directory = false;         // this rank can write to the run directory
+  std::optional<int> peer = {};          // the rank that keeps copies in the memory of a second host
   std::unique_ptr<GpuWatch> gpus = {};
 };
 

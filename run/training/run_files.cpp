@@ -59,10 +59,14 @@ class ReportWriter final : public MetricsSink {
   bool warned_ = false;
 };
 
-// Loads the newest whole copy in shared memory of a run that starts again; no value if none is of a step after `after`.
-std::optional<LoadedCheckpoint> load_copy(const std::string& run_directory, std::int64_t after) {
+// Loads the newest whole copy in shared memory of a run that starts again, if the supervisor with the name `launch` has
+// started the ranks that wrote it; no value if none is of a step after `after`.
+std::optional<LoadedCheckpoint> load_copy(const std::string& run_directory, const std::string& launch,
+                                          std::int64_t after) {
+  const std::string folder = memory_folder_of(run_directory);
+  if (!is_of_launch(folder, launch)) return std::nullopt;
   try {
-    return load_newest_checkpoint(memory_folder_of(run_directory), after);
+    return load_newest_checkpoint(folder, after);
   } catch (const Error& error) {
     log::warning(format("the copies in memory cannot be used: {}", error.what()));
     return std::nullopt;
@@ -70,12 +74,13 @@ std::optional<LoadedCheckpoint> load_copy(const std::string& run_directory, std:
 }
 
 // Opens the store of copies in shared memory.
-void open_memory(RunFiles& files, const CheckpointOptions& options, bool restarted, std::int64_t bytes) {
+void open_memory(RunFiles& files, const CheckpointOptions& options, const TrainingRequest& request,
+                 std::int64_t bytes) {
   const std::string folder = memory_folder_of(files.directory->path());
-  if (!restarted) remove_memory_folder(folder);
+  if (!request.restart || !is_of_launch(folder, request.generation.launch)) remove_memory_folder(folder);
   if (!options.memory_every) return;
   create_memory_folder(folder, copies_in_memory * bytes);
-  files.memory = std::make_unique<MemoryStore>(folder, files.resumed_from);
+  files.memory = std::make_unique<MemoryStore>(folder, request.generation, files.resumed_from);
 }
 
 }  // namespace
@@ -90,7 +95,7 @@ RunFiles open_run_files(const RunSpec& spec, const TrainingRequest& request) {
   std::optional<CheckpointFolder> stored;  // its tensors are read only if no copy is newer
   if (has_copies) stored = newest_checkpoint_by_manifest(continued);
   std::optional<LoadedCheckpoint> copy;
-  if (has_copies) copy = load_copy(continued, stored ? stored->step : -1);
+  if (has_copies) copy = load_copy(continued, request.generation.launch, stored ? stored->step : -1);
   files.directory =
       std::make_unique<RunDirectory>(RunRequest{.name = name_in_array(spec.name, Variables::of_process()),
                                                 .explicit_path = continued.empty() ? request.run_directory : continued,
@@ -108,7 +113,7 @@ RunFiles open_run_files(const RunSpec& spec, const TrainingRequest& request) {
   } else if (!copy && files.directory->resumes()) {
     files.checkpoint = load_newest_checkpoint(files.directory->path());
     const bool was_damaged = stored && files.checkpoint && files.checkpoint->snapshot.step < stored->step;
-    if (was_damaged) copy = load_copy(continued, files.checkpoint->snapshot.step);
+    if (was_damaged) copy = load_copy(continued, request.generation.launch, files.checkpoint->snapshot.step);
   }
   if (files.checkpoint) files.read_stored = files.newest_stored = files.checkpoint->path;
   if (copy) {
@@ -134,7 +139,7 @@ void claim_directory(RunFiles& files, const RunSpec& spec, const TrainingRequest
   files.store = std::make_unique<CheckpointStore>(
       files.directory->path(), StorePolicy{.keep = spec.checkpoint.keep, .require_current = require_current},
       files.read_stored);
-  if (request.scaling == nullptr) open_memory(files, spec.checkpoint, request.restart.has_value(), bytes);
+  if (request.scaling == nullptr) open_memory(files, spec.checkpoint, request, bytes);
   files.sink = std::make_unique<MetricsFanOut>();
   files.sink->add(std::make_unique<MetricsJsonl>(files.directory->metrics_path(), spec.log.every, require_current));
   if (spec.log.tensorboard) {

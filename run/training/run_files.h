@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "core/base/document.h"
-#include "core/base/memory_folder.h"
 #include "core/exec/interfaces/detail_sink.h"
 #include "core/exec/interfaces/metrics_sink.h"
 #include "io/checkpoint/load.h"
@@ -16,6 +15,7 @@
 #include "io/metrics/prometheus/prometheus.h"
 #include "io/metrics/run_directory.h"
 #include "io/weights/load.h"
+#include "run/training/memory_copies.h"
 
 namespace trainctl {
 
@@ -69,23 +69,8 @@ class MetricsFanOut final : public MetricsSink {
   std::vector<std::unique_ptr<MetricsSink>> sinks_;
 };
 
-// The store of copies in shared memory.
-struct MemoryStore {
-  MemoryStore(std::string folder_path, const std::string& resumed_from)
-      : folder(std::move(folder_path)),
-        store(folder, StorePolicy{.keep = 1, .storage = Storage::shared_memory}, resumed_from) {}
-  ~MemoryStore() {
-    if (!is_kept) remove_memory_folder(folder);
-  }
-  MemoryStore(const MemoryStore&) = delete;
-  MemoryStore& operator=(const MemoryStore&) = delete;
-
-  std::string folder;
-  CheckpointStore store;
-  bool is_kept = false;  // whether the copies stay, since another attempt may go on from them
-};
-
-// The objects that rank 0 alone has: the run directory, the sinks of its metrics, and the checkpoint to continue from.
+// The objects that rank 0 alone has (the peer has `memory`, too): the run directory, the sinks of its metrics, and the
+// checkpoint to continue from.
 struct RunFiles {
   std::unique_ptr<RunDirectory> directory;
   std::optional<LoadedCheckpoint> checkpoint;

@@ -49,6 +49,9 @@ void check_later_phases(const RankRun& run, std::size_t number, const DataPositi
 int train(const RunSpec& configured, const TrainingRequest& request, RankContext& context) {
   World& world = context.world;
   RankDevice device = open_device(configured.cluster, configured.train, configured.strategy, context);
+  if (request.restart && configured.checkpoint.memory_every) {
+    fetch_newest_state(*request.restart, request.generation, world, device.host);
+  }
   RunFiles files = world.rank() == 0 ? open_run_files(configured, request) : RunFiles{};
   if (any_rank(files.directory && files.directory->is_finished(), world.communicator(), device.host)) {
     if (files.directory) {

@@ -10,11 +10,15 @@
 #include "parallel/launch/host/process.h"
 #include "parallel/launch/host/resources.h"
 #include "parallel/launch/remote/shell.h"
+#include "parallel/launch/slurm/nodes.h"
 
 namespace trainctl {
 
 HostCheck host_check(const LaunchRequest& request, const LaunchPlan& plan) {
-  HostCheck how{shell_agent(request.variables), own_path(), resources_needed(plan.ranks).temporary};
+  const bool asks_nodes = plan.hosts.empty();
+  HostCheck how{asks_nodes ? node_agent() : shell_agent(request.variables), own_path(),
+                resources_needed(plan.ranks).temporary};
+  how.needs_route = !asks_nodes;  // srun has a connection of its own
   if (plan.start_timeout.count() > 0) how.deadline = std::min(how.deadline, plan.start_timeout);
   return how;
 }

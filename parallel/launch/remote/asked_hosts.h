@@ -6,7 +6,8 @@
 
 namespace trainctl {
 
-// Returns the parameters with which the hosts of a plan are checked.
+// Returns the parameters with which the hosts of a plan are checked: those that the user has named through a remote
+// shell, the nodes of a SLURM job through srun. Without such a program `agent` is empty.
 HostCheck host_check(const LaunchRequest& request, const LaunchPlan& plan);
 
 // Checks the other hosts of a plan, and plans again if their addresses show which network connects them. With `sync`

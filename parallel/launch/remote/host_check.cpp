@@ -196,7 +196,7 @@ std::vector<std::pair<std::string, std::string>> unavailable_hosts(const std::ve
   std::vector<std::pair<std::string, std::string>> unavailable;
   for (const auto& [answer, info] : ask(hosts, how)) {
     std::string problem = problem_of(answer, info, how);
-    if (problem.empty() && info.has_no_route) problem = "no network interface of it is up";
+    if (problem.empty() && how.needs_route && info.has_no_route) problem = "no network interface of it is up";
     if (!problem.empty()) unavailable.emplace_back(answer.host, std::move(problem));
   }
   return unavailable;

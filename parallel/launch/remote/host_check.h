@@ -15,6 +15,7 @@ struct HostCheck {
   std::string program;             // path of the program, which must be the same file on every host
   std::int64_t temporary = 0;      // bytes that mpirun's daemon needs in the folder for temporary files there
   std::chrono::milliseconds deadline{10000};
+  bool needs_route = true;  // whether a host without an IPv4 route is unavailable
 };
 
 // The answers of hosts that can take part.
@@ -29,7 +30,7 @@ struct CheckedHosts {
 CheckedHosts check_hosts(const std::vector<std::string>& hosts, const HostCheck& how);
 
 // Asks all hosts at the same time, as check_hosts() does. Returns those that cannot take part, each with the problem;
-// among them hosts that answer but have no IPv4 route.
+// among them, with how.needs_route, hosts that answer but have no IPv4 route.
 std::vector<std::pair<std::string, std::string>> unavailable_hosts(const std::vector<std::string>& hosts,
                                                                    const HostCheck& how);
 

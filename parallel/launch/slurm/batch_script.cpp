@@ -110,7 +110,7 @@ std::string batch_script(const BatchJob& job) {
   text += format("# This signal leaves time for the last checkpoint ({}).\n", one_line(job.lead.reason));
   add(format("signal=B:USR1@{}", lead));
   add("requeue");
-  add("no-kill");
+  if (job.survives_nodes) add("no-kill");
   for (const std::string& option : job.sbatch) add(option);
   return text + format(body, shell_line(job.command));
 }

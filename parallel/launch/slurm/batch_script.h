@@ -27,8 +27,10 @@ struct BatchJob {
   int ranks = 1;  // number of tasks
   int gpus_per_node = 0;
   std::optional<int> cpus_per_task;
-  std::string time;                 // in SLURM's format; empty: the limit of the partition
-  std::string array;                // task numbers such as "1-8"; empty: one job
+  std::string time;   // in SLURM's format; empty: the limit of the partition
+  std::string array;  // task numbers such as "1-8"; empty: one job
+  // Whether the run goes on with the other nodes if a node is lost. Otherwise SLURM queues the job again.
+  bool survives_nodes = false;
   std::vector<std::string> sbatch;  // more options of sbatch, without dashes, such as "partition=gpu"
   SignalLead lead;
   std::vector<std::string> command;     // the command that trains

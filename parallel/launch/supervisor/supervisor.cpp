@@ -16,12 +16,12 @@
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
-#include "core/base/memory_folder.h"
 #include "core/base/output.h"
 #include "core/base/table.h"
 #include "parallel/launch/host/resources.h"
 #include "parallel/launch/plan.h"
 #include "parallel/launch/supervisor/command.h"
+#include "parallel/launch/supervisor/copies.h"
 #include "parallel/launch/supervisor/mpirun_watch.h"
 
 namespace trainctl {
@@ -112,9 +112,7 @@ AttemptEnd run_attempt(const LaunchPlan& plan, const std::vector<std::string>& c
 // Removes the copies of the run's state in the shared memory of this host, which no other attempt needs.
 struct CopiesRemover {
   const std::string& log;
-  ~CopiesRemover() {
-    if (!log.empty()) remove_memory_folder(memory_folder_of(std::filesystem::path(log).parent_path().string()));
-  }
+  ~CopiesRemover() { remove_copies_here(log); }
 };
 
 // Waits before the next attempt. Returns false if a request to stop has arrived.
@@ -180,7 +178,7 @@ void finish_output(Supervision& supervision, Outcome& outcome) {
   }
 }
 
-// Runs attempts until the policy ends the run.
+// Runs attempts until the policy ends the run; returns the last outcome.
 Outcome run_attempts(LaunchPlan plan, const std::vector<std::string>& command, const SupervisionOptions& options,
                      const Restarts& restarts, Supervision& supervision) {
   std::vector<Outcome> failures;   // of attempts whose ranks did not stop for another plan
@@ -190,6 +188,7 @@ Outcome run_attempts(LaunchPlan plan, const std::vector<std::string>& command, c
     AttemptEnd end = run_attempt(plan, command, restart, options, restarts, supervision);
     Outcome& outcome = end.outcome;
     log::debug("the ranks have ended: " + to_string(outcome));
+    if (outcome.kind != OutcomeKind::completed && outcome.kind != OutcomeKind::stopped) supervision.ranks_failed = true;
     if (!outcome.last_lines.empty()) log::debug("the last lines of their log:\n" + outcome.last_lines);
     const bool resizes = end.changed_plan && outcome.kind == OutcomeKind::stopped && !supervision.requests.asked;
     const bool goes_back = refuses_resize(outcome, restart);
@@ -228,11 +227,12 @@ Outcome run_attempts(LaunchPlan plan, const std::vector<std::string>& command, c
 
 }  // namespace
 
-Outcome run_supervised(LaunchPlan plan, const std::vector<std::string>& command, const SupervisionOptions& options,
-                       const Restarts& restarts) {
+Outcome run_supervised(const LaunchPlan& plan, const std::vector<std::string>& command,
+                       const SupervisionOptions& options, const Restarts& restarts) {
   Supervision supervision;  // from now on all requests are received
   const CopiesRemover remover{supervision.log};
-  Outcome outcome = run_attempts(std::move(plan), command, options, restarts, supervision);
+  Outcome outcome = run_attempts(plan, command, options, restarts, supervision);
+  if (options.keeps_copies && supervision.ranks_failed) remove_copies_elsewhere(plan, supervision.log);
   finish_output(supervision, outcome);
   return outcome;
 }

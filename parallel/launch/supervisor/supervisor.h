@@ -24,6 +24,8 @@ struct SupervisionOptions {
   // Whether the ranks' standard output is collected for the caller instead of being forwarded.
   bool holds_output = false;
   HostWatchOptions watch = {};  // whether agents watch the ranks, and when ranks hang
+  // Whether the ranks keep copies of the run's state in shared memory, which must be removed if they cannot do so.
+  bool keeps_copies = false;
 };
 
 // Whether and how the ranks are started again after an attempt.
@@ -48,7 +50,7 @@ struct Restarts {
 //
 // Returns the outcome of the last attempt; the caller reports errors. Throws Error{config} if mpirun is not installed,
 // Error{resource} if it cannot be started.
-Outcome run_supervised(LaunchPlan plan, const std::vector<std::string>& command, const SupervisionOptions& options = {},
-                       const Restarts& restarts = {});
+Outcome run_supervised(const LaunchPlan& plan, const std::vector<std::string>& command,
+                       const SupervisionOptions& options = {}, const Restarts& restarts = {});
 
 }  // namespace trainctl

@@ -29,6 +29,7 @@
 #include "parallel/launch/ranks/stop.h"
 #include "parallel/launch/variables.h"
 #include "parallel/launch/watch/call_stack.h"
+#include "parallel/launch/watch/copies_note.h"
 #include "parallel/launch/watch/lease.h"
 #include "parallel/launch/watch/messages.h"
 
@@ -151,6 +152,7 @@ class HostAgent {
       if (closed_ && options_.lease.count() == 0) return 0;
       if (lease_.is_over(Clock::now())) {
         kill_ranks();
+        remove_noted_copies(options_.folder);
         return exit_code(ErrorKind::peer);
       }
       if (Clock::now() < next_news) continue;

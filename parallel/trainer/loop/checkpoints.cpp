@@ -31,16 +31,23 @@ void Checkpoints::complete(Snapshot& snapshot) const {
 
 void Checkpoints::keep_in_memory(Snapshot snapshot) {
   complete(snapshot);
+  if (parts_.peer != nullptr) parts_.peer->stage(snapshot);
   parts_.memory->stage(std::move(snapshot));
   report_memory();
 }
 
 void Checkpoints::report_memory() {
-  while (const auto save = parts_.memory->ended()) {
-    const bool failed_before = std::exchange(memory_fails_, save->failure.has_value());
-    if (!memory_fails_ || failed_before || parts_.sink == nullptr) continue;
-    log::warning(format("the copy of step {} in memory was not written; the next one is tried when it is due: {}",
-                        save->step, save->failure->what()));
+  report_copies(*parts_.memory, "memory", memory_fails_);
+  if (parts_.peer != nullptr) report_copies(*parts_.peer, "the memory of " + parts_.peer_host, peer_fails_);
+}
+
+// `fails`: whether the last copy could not be written.
+void Checkpoints::report_copies(StagedSaver& saver, const std::string& place, bool& fails) const {
+  while (const auto save = saver.ended()) {
+    const bool failed_before = std::exchange(fails, save->failure.has_value());
+    if (!fails || failed_before || parts_.sink == nullptr) continue;
+    log::warning(format("the copy of step {} in {} was not written; the next one is tried when it is due: {}",
+                        save->step, place, save->failure->what()));
   }
 }
 

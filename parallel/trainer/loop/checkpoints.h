@@ -20,6 +20,8 @@ class Checkpoints {
   struct Parts {
     StagedSaver& saver;
     StagedSaver* memory = nullptr;  // saves to shared memory; null if no copies are kept there
+    StagedSaver* peer = nullptr;    // saves to the shared memory of a second host; null if no copies are kept there
+    std::string peer_host = {};     // the name of that host
     MetricsSink* sink = nullptr;    // null on all ranks but rank 0
     std::vector<int> mesh;          // sizes of the data, pipeline and tensor axes
     SnapshotMetadata metadata;      // stored in every checkpoint: kernel choices, data fingerprint
@@ -69,6 +71,7 @@ class Checkpoints {
   void tell_stop_time() const;
   void complete(Snapshot& snapshot) const;
   void report_memory();
+  void report_copies(StagedSaver& saver, const std::string& place, bool& fails) const;
   void note_saved(const EndedSave& save);
   void note_left_out(const EndedSave& save);
 
@@ -77,6 +80,7 @@ class Checkpoints {
   std::int64_t saved_step_ = -1;
   std::int64_t missing_best_step_ = -1;
   bool memory_fails_ = false;          // whether the last copy could not be written to shared memory
+  bool peer_fails_ = false;            // likewise on the second host
   std::optional<EndedSave> left_out_;  // the newest save, if it has failed
   std::string newest_path_;            // of the newest checkpoint that this object has saved; only on rank 0
   double write_seconds_ = 0;           // time until the last checkpoint was whole

@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "core/base/format.h"
+#include "core/base/memory_folder.h"
 #include "parallel/comm/environment.h"
 #include "parallel/launch/host/process.h"
 #include "parallel/launch/variables.h"
@@ -143,6 +144,7 @@ class RemoteAgent {
     }
     std::error_code ignored;
     fs::remove_all(folder_, ignored);
+    remove_memory_folder(copies());
   }
   RemoteAgent(const RemoteAgent&) = delete;
   RemoteAgent& operator=(const RemoteAgent&) = delete;
@@ -158,6 +160,8 @@ class RemoteAgent {
   bool rank_runs() const { return !has_ended(rank_.pid); }
   bool runs() const { return !has_ended(agent_.pid); }
   bool has_folder() const { return fs::exists(folder_); }
+  // The folder of the rank's copies in shared memory.
+  std::string copies() const { return memory_folder_of(folder_); }
 
  private:
   std::string folder_;
@@ -172,6 +176,7 @@ TEST_CASE("an agent without word from its supervisor ends the ranks of its host 
     std::this_thread::sleep_for(std::chrono::milliseconds(500));
   }
   CHECK(agent.rank_runs());
+  CHECK(fs::exists(agent.copies()));
   if (hangs_up) agent.hang_up();
   const auto begin = std::chrono::steady_clock::now();
   REQUIRE(comes_true([&] { return !agent.runs(); }));
@@ -179,6 +184,14 @@ TEST_CASE("an agent without word from its supervisor ends the ranks of its host 
   CHECK(seconds_since(begin) < 6);
   CHECK(comes_true([&] { return !agent.rank_runs(); }));
   CHECK_FALSE(agent.has_folder());
+  CHECK_FALSE(fs::exists(agent.copies()));
+}
+
+TEST_CASE("an agent whose lease is over leaves the copies that a later start has taken over") {
+  RemoteAgent agent(100);
+  std::ofstream(agent.copies() + "/lock") << "a later start\n";
+  REQUIRE(comes_true([&] { return !agent.runs(); }));
+  CHECK(fs::exists(agent.copies()));
 }
 
 // The watch of a supervisor on another "host" of this machine, which a script reaches instead of ssh, and a process
@@ -245,6 +258,7 @@ TEST_CASE("an agent whose attempt is over leaves the processes alone, and remove
   REQUIRE(comes_true([&] { return !agent.runs(); }));
   CHECK(agent.rank_runs());
   CHECK_FALSE(agent.has_folder());
+  CHECK(fs::exists(agent.copies()));
 }
 
 }  // namespace

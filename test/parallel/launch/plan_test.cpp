@@ -257,6 +257,26 @@ TEST_CASE("inside a SLURM job its tasks are the slots, and mpirun finds the node
   CHECK(has(plan_launch(request), "-H n1:1,n2:1"));
 }
 
+TEST_CASE("a part of a SLURM job's nodes is told to mpirun in SLURM's variables") {
+  LaunchRequest request = on_cores(2);
+  request.slurm = SlurmJob{{2, 1, 4}, {"n1", "n2", "n3"}};
+  CHECK(slots_of(request) == 7);
+  CHECK_FALSE(plan_launch(request).environment.contains("SLURM_JOB_NODELIST"));
+  request.slurm->leave_out("n9");
+  CHECK(slots_of(request) == 7);
+  request.slurm->leave_out("n2");
+  const LaunchPlan plan = plan_launch(request);
+  CHECK(plan.ranks == 6);
+  CHECK(plan.nodes == std::vector<std::string>{"n1", "n3"});
+  for (const char* name : {"SLURM_JOB_NODELIST", "SLURM_NODELIST"}) CHECK(plan.environment.at(name) == "n1,n3");
+  CHECK(plan.environment.at("SLURM_TASKS_PER_NODE") == "2,4");
+  CHECK(plan.environment.at("SLURM_JOB_NUM_NODES") == "2");
+  CHECK(plan.environment.at("SLURM_NTASKS") == "6");
+  request.slurm->leave_out("n3");
+  CHECK(plan_launch(request).one_host);
+  CHECK(has(plan_launch(request), "-H localhost:2"));
+}
+
 TEST_CASE("the command line wins over the config") {
   ClusterOptions options;
   options.ranks.given = 3;

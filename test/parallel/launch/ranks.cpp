@@ -12,6 +12,7 @@
 #include "core/backend/immediate_stream.h"
 #include "core/base/error.h"
 #include "core/base/flight_record.h"
+#include "core/base/memory_folder.h"
 #include "parallel/comm/communicators.h"
 #include "parallel/comm/text.h"
 #include "parallel/launch/host/process.h"
@@ -19,6 +20,7 @@
 #include "parallel/launch/ranks/run_rank.h"
 #include "parallel/launch/ranks/status.h"
 #include "parallel/launch/ranks/stop.h"
+#include "parallel/launch/watch/copies_note.h"
 #include "parallel/launch/watch/host_agent.h"
 #include "test/catch.h"
 #include "test/parallel/launch/supervised_run.h"
@@ -209,7 +211,11 @@ TEST_CASE("rank that trains and records", "[.rank]") {
 
 // No rank of MPI: a process with a flight record.
 TEST_CASE("process that records", "[.rank]") {
-  const FlightRecord record(Variables::of_process().text(flight_variable), 0, 1, this_host());
+  const std::string folder = Variables::of_process().text(flight_variable), copies = memory_folder_of(folder);
+  create_memory_folder(copies, 0);
+  std::ofstream(copies + "/lock") << "the start of this process\n";
+  note_copies(copies);
+  const FlightRecord record(folder, 0, 1, this_host());
   for (;;) pause();
 }
 

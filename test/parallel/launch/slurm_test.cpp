@@ -7,6 +7,7 @@
 #include "parallel/launch/host/shell_words.h"
 #include "parallel/launch/slurm/batch_script.h"
 #include "parallel/launch/slurm/job.h"
+#include "parallel/launch/slurm/nodes.h"
 #include "test/catch.h"
 
 namespace trainctl::slurm_test {
@@ -52,11 +53,12 @@ TEST_CASE("a batch script asks SLURM for what the job needs") {
   for (const char* line :
        {"#SBATCH --job-name=flowers\n", "#SBATCH --nodes=2\n", "#SBATCH --ntasks=16\n", "#SBATCH --ntasks-per-node=8\n",
         "#SBATCH --gpus-per-node=8\n", "#SBATCH --time=4:00:00\n", "#SBATCH --signal=B:USR1@120\n",
-        "#SBATCH --requeue\n", "#SBATCH --no-kill\n", "#SBATCH --open-mode=append\n", "#SBATCH --partition=gpu\n",
+        "#SBATCH --requeue\n", "#SBATCH --open-mode=append\n", "#SBATCH --partition=gpu\n",
         "#SBATCH --output=flowers-%j.log\n", "\n/usr/bin/trainctl run 'my flowers.yaml' &\n"}) {
     CAPTURE(line);
     CHECK(has(script, line));
   }
+  CHECK_FALSE(has(script, "no-kill"));
   CHECK_FALSE(has(script, "cpus-per-task"));
   CHECK_FALSE(has(script, "--array"));
   // On one line, since further lines would be commands.
@@ -68,14 +70,23 @@ TEST_CASE("a batch script asks SLURM for what the job needs") {
   other.cpus_per_task = 4;
   other.array = "1-8";
   other.time = "";
+  other.survives_nodes = true;
   const std::string array = batch_script(other);
   CHECK(has(array, "#SBATCH --cpus-per-task=4\n"));
   CHECK(has(array, "#SBATCH --array=1-8\n"));
   CHECK(has(array, "#SBATCH --output=flowers-%A_%a.log\n"));
   CHECK(has(array, "#SBATCH --ntasks=3\n"));
+  CHECK(has(array, "#SBATCH --no-kill\n"));
   CHECK_FALSE(has(array, "ntasks-per-node"));  // 3 ranks cannot be divided among 2 nodes
   CHECK_FALSE(has(array, "gpus"));
   CHECK_FALSE(has(array, "--time"));
+}
+
+TEST_CASE("only a process on a node of the job asks the other nodes") {
+  const std::vector<std::string> nodes = {"n1", "n2", "n3"};
+  CHECK(other_nodes(nodes, Variables{{"SLURMD_NODENAME", "n2"}}) == std::vector<std::string>{"n1", "n3"});
+  CHECK(other_nodes(nodes, Variables{{"SLURMD_NODENAME", "login"}}).empty());
+  CHECK(other_nodes(nodes, Variables()).empty());
 }
 
 TEST_CASE("time limits are read in every notation of SLURM") {
