@@ -15,7 +15,6 @@
 #include "core/exec/observe/op_recorder.h"
 #include "core/spec/units.h"
 #include "io/checkpoint/atomic_file.h"
-#include "io/checkpoint/store.h"
 #include "io/loader/data.h"
 #include "parallel/bench/timeline.h"
 #include "parallel/checkpoint/gathered_hash.h"
@@ -40,7 +39,7 @@
 #include "run/job/job.h"
 #include "run/job/phases.h"
 #include "run/training/kept_step.h"
-#include "run/training/memory_copies.h"
+#include "run/training/phase_savers.h"
 #include "run/training/phase_start.h"
 #include "run/training/rank_run.h"
 #include "run/training/replay_watch.h"
@@ -82,8 +81,6 @@ class PhaseTraining {
 
  private:
   void open_batches(const DataPosition& start);
-  bool keeps_copies() const;
-  void open_savers();
   void find_missing_best(std::int64_t step);
   void make_hooks();
   void rehearse_faults();
@@ -105,16 +102,11 @@ class PhaseTraining {
   std::unique_ptr<BatchSource> validation_;  // null: there is none
   std::unique_ptr<SpoiledBatches> spoiled_;  // null: the run rehearses no faults
   MeshAxes axes_;
-  FolderSink folder_;
-  FolderSink memory_folder_{Storage::shared_memory};
   OpRecorder profiler_;
-  std::unique_ptr<StagedSaver> saver_;
-  std::unique_ptr<StagedSaver> memory_saver_;  // null without checkpoint.memory_every
-  std::optional<PeerPlan> peer_;               // of the copies on a second host; empty if there can be none
-  std::unique_ptr<StagedSaver> peer_saver_;    // null: there are none
-  std::unique_ptr<SampleWatch> samples_;       // null: no samples are shown
-  std::unique_ptr<ScalingWatch> scaling_;      // null: not a run of verify-scaling
-  std::unique_ptr<ReplayWatch> replay_;        // null: not a run of replay
+  PhaseSavers savers_;
+  std::unique_ptr<SampleWatch> samples_;   // null: no samples are shown
+  std::unique_ptr<ScalingWatch> scaling_;  // null: not a run of verify-scaling
+  std::unique_ptr<ReplayWatch> replay_;    // null: not a run of replay
   std::unique_ptr<ResultWarnings> warnings_;
   std::vector<std::unique_ptr<TrainingHook>> hooks_;
   std::unique_ptr<Checkpoints> checkpoints_;
@@ -135,6 +127,7 @@ PhaseTraining::PhaseTraining(RankRun& run, const PhaseStart& phase, const std::o
       snapshots_(plan_snapshot(job_.engine().weights(), job_.engine().state(), world_, stream_)),
       plan_(plan_of(run, spec_, job_, phase)),
       axes_(world_, job_.rank().mesh, false),
+      savers_(run, job_, snapshots_, spec_.checkpoint),
       finite_(spec_.train.precision == Precision::float16, {spec_.train.on_not_finite.value, spec_.train.max_skipped}) {
   RunFiles& files = run.files;
   const bool keeps_state = resumed.has_value() && (phase.number == 0 || resumed->step > phase.step);
@@ -144,21 +137,16 @@ PhaseTraining::PhaseTraining(RankRun& run, const PhaseStart& phase, const std::o
   open_batches(start_of(run, resumed));
   MemoryPlan memory = job_.engine().memory();  // `check` prints the memory of the rank with the most
   memory.prefetched = training_->batch_bytes() + (validation_ ? validation_->batch_bytes() : 0);
-  memory.staged = staged_bytes(snapshots_, world_.rank(), spec_.checkpoint);
-  if (keeps_copies()) peer_ = plan_peer(job_.engine(), run.context.world, stream_);
-  if (peer_) memory.staged += peer_->staged_bytes(spec_.checkpoint);
+  memory.staged = savers_.staged_bytes();
   if (begins) begin_run(run, job_, spec_.train, plan_, memory, resumed);
-  if (begins && run.request.scaling == nullptr) {
-    const std::int64_t state = spec_.checkpoint.weights_only ? 0 : snapshots_.state.bytes();
-    run.peer = open_peer_copies(run, snapshots_.weights.bytes() + state);
-  }
+  if (begins) savers_.open_copies();
   double& left = plan_.loop.max_seconds;
   if (left > 0) left = std::max(left - (seconds_now() - run.begin), 1e-3);
   for (const MemoryLine& line : memory.lines()) log::debug(format("memory: {} {} bytes", line.name, line.bytes));
   const std::string text = phase_text(run.spec, phase.number);
   if (world_.rank() == 0 && !text.empty()) log::info(text);
 
-  open_savers();
+  savers_.start();
   if (run.request.scaling != nullptr) {
     scaling_ = std::make_unique<ScalingWatch>(*run.request.scaling, job_, run.device, snapshots_, *training_);
     scaling_->shorten(plan_);
@@ -189,33 +177,6 @@ void PhaseTraining::open_batches(const DataPosition& start) {
   validation_ = run_.data.evaluation(SplitKind::validation, evaluation_batch(batch, job_.division()),
                                      evaluation_division(job_.division()), threads, job_.target_encodings(),
                                      job_.batch_memory(), stop_requested_, flight);
-}
-
-bool PhaseTraining::keeps_copies() const { return spec_.checkpoint.memory_every && run_.request.scaling == nullptr; }
-
-// Called after begin_run(), which opens the stores.
-void PhaseTraining::open_savers() {
-  const CheckpointOptions& options = spec_.checkpoint;
-  const auto saver_to = [&](SnapshotSink* sink, SnapshotStore* store, bool is_memory) {
-    const SnapshotOutlet outlet{sink, store, options.weights_only, is_memory};
-    return std::make_unique<StagedSaver>(job_.engine(), snapshots_, outlet, options.background, world_, stream_);
-  };
-  RunFiles& files = run_.files;
-  SnapshotSink* const shared_folder = run_.shares_directory ? &folder_ : nullptr;
-  saver_ = saver_to(shared_folder, files.store.get(), false);
-  if (!keeps_copies()) return;
-  // A rank on another host sends its shards to rank 0, whose host keeps the copies.
-  const std::vector<std::string>& hosts = run_.context.world.hosts();
-  const std::string& own_host = hosts[static_cast<std::size_t>(world_.rank())];
-  SnapshotStore* const store = files.memory ? &files.memory->store : nullptr;
-  memory_saver_ =
-      saver_to(own_host == hosts.front() ? &memory_folder_ : nullptr, world_.rank() == 0 ? store : nullptr, true);
-  if (!run_.peer) return;
-  const bool is_there = own_host == hosts[static_cast<std::size_t>(*run_.peer)];
-  const SnapshotOutlet outlet{is_there ? &memory_folder_ : nullptr, world_.rank() == *run_.peer ? store : nullptr,
-                              options.weights_only, true};
-  peer_saver_ =
-      std::make_unique<StagedSaver>(job_.engine(), peer_->plan, outlet, options.background, *peer_->ranks, stream_);
 }
 
 // The checkpoint of the best result is missing if it was left out while the disk was full, or if the run goes on from a
@@ -283,10 +244,10 @@ LoopContext PhaseTraining::loop_parts() {
   const TrainingRequest& request = run_.request;
   const int rank = world_.rank();
   checkpoints_ = std::make_unique<Checkpoints>(
-      Checkpoints::Parts{.saver = *saver_,
-                         .memory = memory_saver_.get(),
-                         .peer = peer_saver_.get(),
-                         .peer_host = run_.peer ? run_.context.world.hosts()[static_cast<std::size_t>(*run_.peer)] : "",
+      Checkpoints::Parts{.saver = savers_.of_checkpoints(),
+                         .memory = savers_.of_memory(),
+                         .peer = savers_.of_peer(),
+                         .peer_host = savers_.peer_host(),
                          .sink = sink,
                          .mesh = plan_.mesh,
                          .metadata = plan_.metadata,
@@ -378,7 +339,7 @@ PhaseEnd PhaseTraining::train() {
 // Writes the trace of a run of verify-scaling, and the timeline of profiled steps.
 void PhaseTraining::write_observations() {
   const std::string directory = run_.files.directory ? run_.files.directory->path() : "";
-  if (scaling_) scaling_->save_trace(directory, run_.shares_directory ? &folder_ : nullptr);
+  if (scaling_) scaling_->save_trace(directory, savers_.folder());
   if (run_.request.profile_end == 0 || run_.request.profile_first < phase_.step) return;
   const std::string timeline = gather_timeline(profiler_, world_, stream_);
   if (!directory.empty()) write_file(directory + "/timeline.json", timeline);
