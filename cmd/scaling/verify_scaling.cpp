@@ -66,10 +66,12 @@ void check_all(const RunSpec& spec, const VerifyOptions& options) {
         "train.batch_size_per_rank makes the size of the batch, and so the weights, depend on the number of ranks",
         "set train.batch_size, of all ranks together, instead");
   }
+  RunSpec without_copies = spec;  // the runs keep no copies in memory
+  without_copies.checkpoint.memory_every.reset();
   for (const int ranks : options.ranks) {
     LaunchFlags launch = options.launch;
     launch.ranks = std::to_string(ranks);
-    if (const Checked checked = check_config(spec, launch, false); checked.unfit) throw *checked.unfit;
+    if (const Checked checked = check_config(without_copies, launch, false); checked.unfit) throw *checked.unfit;
   }
 }
 

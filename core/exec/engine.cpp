@@ -143,7 +143,7 @@ void Engine::stage_batch(StepBuffers& buffers, const Batch& batch) {
 // them at its start.
 void Engine::refresh_copies(int program) {
   const Bound& bound = *bound_[static_cast<std::size_t>(program)];
-  if (bound.trains && !backend_.updates_copies()) return;
+  if (bound.prepares || (bound.trains && !backend_.updates_copies())) return;
   const int segment = programs_[static_cast<std::size_t>(program)].copies_segment;
   const std::vector<StepUnit>& copies = bound.segments.at({0, segment});
   for (std::size_t copy = 0; copy < copies.size(); ++copy) {

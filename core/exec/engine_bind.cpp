@@ -109,8 +109,8 @@ void Engine::bind(int program) {
   const ScheduleItem copies{placed.copies_segment, 0, 0};
   units_of(0, copies.segment);
   const std::vector<ScheduleItem>& schedule = placed.program.schedule;
-  const bool prepares = !schedule.empty() && placed.segment(schedule.front().segment).phase == Phase::prepare;
-  if (bound->trains && !backend_.updates_copies() && !prepares) add(copies);
+  bound->prepares = !schedule.empty() && placed.segment(schedule.front().segment).phase == Phase::prepare;
+  if (bound->trains && !backend_.updates_copies() && !bound->prepares) add(copies);
   // The kernels of optimizers may write the copies of what they update, but nothing writes those of teachers.
   const bool rewrites = !backend_.updates_copies() || !moved_parameters(placed).empty();
   bool updated = false;  // whether a player has changed parameters since the copies were written
@@ -118,7 +118,8 @@ void Engine::bind(int program) {
     if (item.waits) bound->work->wait_for_all();
     const Phase phase = placed.segment(item.segment).phase;
     if (updated && phase == Phase::forward && rewrites) add(copies);
-    updated = phase == Phase::update;
+    if (phase == Phase::update) updated = true;
+    if (phase == Phase::forward || phase == Phase::prepare) updated = false;  // the copies are written there
     bind_batch(program, item, *bound);
     add(item);
     if (phase == Phase::prepare) add(copies);

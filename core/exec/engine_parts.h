@@ -15,6 +15,7 @@ struct Engine::Bound {
   // The units by compute stream and segment, in slot 0.
   std::map<std::pair<int, int>, std::vector<StepUnit>> segments;
   bool trains = false;                          // whether the program changes the weights
+  bool prepares = false;                        // whether it writes all compute copies before its first forward pass
   std::vector<std::vector<CopyRange>> results;  // for each step buffer: the copies of the results to the host
 };
 

@@ -17,10 +17,9 @@
 
 namespace trainctl {
 
-// The phase of a step that a segment belongs to. `prepare` changes or gathers parameters before the first
-// forward pass. `count`
-// counts the positions of outputs in all micro-batches before the first forward pass. `exchange` moves tensors of a
-// micro-batch between stages of the pipeline, or adds the values of replicas and compute streams; `copies` makes
+// The phase of a step that a segment belongs to. `prepare` changes or gathers parameters before the first forward pass.
+// `count` counts the positions of outputs in all micro-batches before the first forward pass. `exchange` moves tensors
+// of a micro-batch between stages of the pipeline, or adds the values of replicas and compute streams; `copies` makes
 // compute copies of parameters.
 enum class Phase { prepare, count, forward, backward, exchange, update, copies };
 

@@ -29,7 +29,7 @@ class UncachedFile {
  public:
   explicit UncachedFile(const std::string& path) {
     open(path, O_DIRECT);
-    if (descriptor_ < 0 && errno == EINVAL) {  // the file system always uses the kernel's copy
+    if (descriptor_ < 0) {  // perhaps since the file system always uses the kernel's copy
       open(path, 0);
       drop_copy();
     }

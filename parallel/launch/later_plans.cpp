@@ -46,6 +46,7 @@ bool can_lose_hosts(const LaunchRequest& request, const LaunchPlan& plan) {
 
 LaunchPlan LaterPlans::next(const LaunchPlan& before, const Outcome& outcome) {
   LaunchRequest request = request_again(before.wanted_ranks);
+  if (request.tf_config || (request.hosts.size() < 2 && !request.slurm)) return before;
   if (!can_lose_hosts(request, plan_launch(request))) return before;
   keep_answering_hosts(request, outcome, before.wanted_ranks);
   LaunchPlan plan = plan_launch(request);

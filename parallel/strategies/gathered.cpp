@@ -2,6 +2,7 @@
 #include "parallel/strategies/gathered.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <utility>
@@ -134,7 +135,7 @@ class Gatherer {
         if (position < done) continue;
         done = position + 1;
         begin_until(done);
-        end_gather(gathered[static_cast<std::size_t>(bucket)], ops);
+        end_gather(bucket, gathered, ops);
         if (ahead_) begin_until(done + buckets_ahead);
       }
       for (TensorId& input : op.inputs) {
@@ -148,21 +149,19 @@ class Gatherer {
 
   // Appends the ops that begin to gather a bucket.
   void begin_gather(int bucket, const std::vector<Gathered>& gathered, std::vector<Op>& ops) const {
-    const auto number = static_cast<std::size_t>(bucket);
-    const Gathered& of = gathered[number];
-    TensorId shard = program_.flat.buckets[number].parameter, whole = of.whole;
-    if (of.rounded != no_tensor) {
-      ops.push_back({std::make_shared<Cast>(DType::bfloat16), {shard}, {of.rounded_shard}, of.name, {}});
-      shard = of.rounded_shard, whole = of.rounded;
-    }
-    ops.push_back({std::make_shared<AllGather>(MeshAxis::data, replicas_, ahead_), {shard}, {whole}, of.name, {}});
+    std::ranges::move(ops_of(bucket, gathered).begin, std::back_inserter(ops));
   }
 
   // Appends the ops after which the bucket is gathered.
-  void end_gather(const Gathered& of, std::vector<Op>& ops) const {
-    const bool rounded = of.rounded != no_tensor;
-    if (ahead_) ops.push_back(wait_for(program_, rounded ? of.rounded : of.whole));
-    if (rounded) ops.push_back({std::make_shared<Cast>(DType::float32), {of.rounded}, {of.whole}, of.name, {}});
+  void end_gather(int bucket, const std::vector<Gathered>& gathered, std::vector<Op>& ops) const {
+    std::ranges::move(ops_of(bucket, gathered).end, std::back_inserter(ops));
+  }
+
+  GatherOps ops_of(int bucket, const std::vector<Gathered>& gathered) const {
+    const auto number = static_cast<std::size_t>(bucket);
+    const Gathered& of = gathered[number];
+    return gather_ops(program_, program_.flat.buckets[number].parameter, of.rounded_shard, of.rounded, of.whole,
+                      of.name, replicas_, ahead_);
   }
 
   Program program_;
@@ -173,6 +172,18 @@ class Gatherer {
 };
 
 }  // namespace
+
+GatherOps gather_ops(const Program& program, TensorId shard, TensorId part, TensorId rounded, TensorId whole,
+                     const std::string& name, int replicas, bool asynchronous) {
+  GatherOps ops;
+  const bool rounds = rounded != no_tensor;
+  const TensorId from = rounds ? part : shard, to = rounds ? rounded : whole;
+  if (rounds) ops.begin.push_back({std::make_shared<Cast>(DType::bfloat16), {shard}, {part}, name, {}});
+  ops.begin.push_back({std::make_shared<AllGather>(MeshAxis::data, replicas, asynchronous), {from}, {to}, name, {}});
+  if (asynchronous) ops.end.push_back(wait_for(program, to));
+  if (rounds) ops.end.push_back({std::make_shared<Cast>(DType::float32), {rounded}, {whole}, name, {}});
+  return ops;
+}
 
 TensorId add_parameter_shard(Program& program, std::size_t bucket) {
   const std::int64_t count = program.flat.shard_count(program.flat.buckets[bucket]);

@@ -160,11 +160,10 @@ Keys<StrategyOptions> StrategyOptions::keys() {
            "replica's gradient is rounded, sums are computed in float32 and rounded again.")
       .key("parameter_dtype", &StrategyOptions::parameter_dtype,
            "Element type in which `shard` gathers matrices and filters; bfloat16 halves the bytes. With `shard: "
-           "optimizer` "
-           "or `gradients` each rank then also keeps its shard of the parameters in float32. Layers that compute in "
-           "bfloat16 (`train.precision`) round them to it in any case, except learned positions, "
-           "weights of expressions and penalties, which read float32. Vectors, such as biases and the weights of "
-           "norms, are gathered as float32.")
+           "optimizer` or `gradients` each rank then also keeps its shard of the parameters in float32, and all gather "
+           "the parameters before each step and each batch of an evaluation. Layers that compute in bfloat16 "
+           "(`train.precision`) round them to it in any case, except learned positions, weights of expressions and "
+           "penalties, which read float32. Vectors, such as biases and the weights of norms, are gathered as float32.")
       .key("sync_every", &StrategyOptions::sync_every,
            "Number of steps that replicas take independently, with their own gradients, before parameters, running "
            "statistics and the optimizer's states are averaged, weighted by samples seen (local SGD): for slow "

@@ -7,6 +7,7 @@
 #include "core/exec/engine.h"
 #include "core/metrics/exact_sum.h"
 #include "core/metrics/means.h"
+#include "parallel/comm/text.h"
 #include "parallel/strategies/programs.h"
 #include "parallel/trainer/sample_watch.h"
 
@@ -52,6 +53,15 @@ class Totals {
   std::vector<ExactSum> totals_;
 };
 
+bool evaluations_communicate(const RunPrograms& programs) {
+  return std::ranges::any_of(programs.programs(), [](const Program& program) {
+    if (program.find(Phase::update) >= 0) return false;
+    return std::ranges::any_of(program.segments, [](const Segment& segment) {
+      return std::ranges::any_of(segment.ops, [](const Op& op) { return op.def->trait() == OpTrait::collective; });
+    });
+  });
+}
+
 }  // namespace
 
 std::optional<Evaluation> evaluate(Engine& engine, const RunPrograms& programs, BatchSource& source,
@@ -65,15 +75,20 @@ std::optional<Evaluation> evaluate(Engine& engine, const RunPrograms& programs, 
     totals.add(result);
   };
   bool stopped = false;
+  // Ranks that exchange tensors in each batch must leave out the same batches.
+  const bool communicates = stop_requested && evaluations_communicate(programs);
   if (watch != nullptr) watch->begin();
   for (bool last = false; !last;) {
     stopped = stop_requested && stop_requested();
-    if (stopped) break;
+    if (stopped && !communicates) break;
     if (FlightRecord* const flight = world.attendance().flight()) {
       flight->training().enter({.activity = Activity::evaluating, .step = flight->step(), .text = "validation data"});
     }
-    const Batch& batch = source.next();
-    if (!batch.complete) continue;  // a stop was requested
+    const Batch* const next = stopped ? nullptr : &source.next();
+    stopped = stopped || !next->complete;
+    if (communicates) stopped = any_rank(stopped, world, stream);
+    if (stopped) break;
+    const Batch& batch = *next;
     last = batch.last_of_epoch;
     const int program = programs.evaluation(batch.global_count);
     const bool watched = watch != nullptr && watch->select(batch);

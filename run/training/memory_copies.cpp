@@ -12,6 +12,7 @@
 #include "core/base/files.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
+#include "core/base/own_folder.h"
 #include "io/checkpoint/atomic_file.h"
 #include "io/checkpoint/load.h"
 #include "io/checkpoint/options.h"
@@ -44,14 +45,12 @@ struct FoundState {
 // Finds the newest state in the memory and in the run directory of this host. Its files are verified when it is loaded.
 FoundState newest_state_here(const std::string& run_directory, const std::string& launch) {
   FoundState newest;
-  for (const std::string& folder : {memory_folder_of(run_directory), run_directory}) {
-    if (!is_of_launch(folder, launch)) continue;
+  const std::string copies = memory_folder_of(run_directory);
+  for (const std::string& folder : {copies, run_directory}) {
+    if (!(folder == copies ? are_own_copies(folder, launch) : is_of_launch(folder, launch))) continue;
     try {
-      for (const CheckpointFolder& found : newest_checkpoints_first(folder)) {
-        const std::int64_t step = read_manifest(found.path).step;
-        if (step > newest.step) newest = {found.path, step};
-        break;
-      }
+      const std::optional<CheckpointFolder> found = newest_checkpoint_by_manifest(folder);
+      if (found && found->step > newest.step) newest = {found->path, found->step};
     } catch (const Error& error) {
       log::debug(error.what());
     }
@@ -110,6 +109,7 @@ void receive_files(const std::string& folder, const std::string& name, const Gen
   RunLock lock(generation);
   std::unique_ptr<AtomicFolder> target;
   try {
+    if (!are_own_copies(folder, generation.launch)) remove_memory_folder(folder);
     create_memory_folder(folder, bytes);
     lock.take(folder);
     create_folders(folder + "/checkpoints");
@@ -127,8 +127,12 @@ void receive_files(const std::string& folder, const std::string& name, const Gen
       out.write(piece.data(), static_cast<std::streamsize>(piece.size()));
     }
   }
-  target->commit();
-  keep_only(folder, name);
+  try {
+    target->commit();
+    keep_only(folder, name);
+  } catch (const Error& error) {
+    log::warning(format("the newest state of the run cannot be copied here: {}", error.what()));
+  }
 }
 
 }  // namespace
@@ -153,14 +157,17 @@ std::optional<PeerPlan> plan_peer(const StepEngine& engine, World& world, Stream
 
 MemoryStore::MemoryStore(std::string folder_path, const Generation& generation, const std::string& resumed_from)
     : folder(std::move(folder_path)),
-      lock(generation),
+      lock(folder, generation),
       store(folder, StorePolicy{.keep = 1, .storage = Storage::shared_memory}, resumed_from) {
-  lock.take(folder);
   note_copies(folder);
 }
 
 bool is_of_launch(const std::string& folder, const std::string& launch) {
   return !launch.empty() && lock_generation(folder).launch == launch;
+}
+
+bool are_own_copies(const std::string& folder, const std::string& launch) {
+  return is_own_folder(fs::path(folder).parent_path()) && is_own_folder(folder) && is_of_launch(folder, launch);
 }
 
 std::optional<int> open_peer_copies(RankRun& run, std::int64_t bytes) {
@@ -179,6 +186,12 @@ std::optional<int> open_peer_copies(RankRun& run, std::int64_t bytes) {
     if (!holder.empty() && lock_holder(folder) == holder) return;  // rank 0's own folder
     const bool keeps = world.rank() == *peer && !holder.empty();
     const Generation& generation = run.request.generation;
+    const std::string owner = lock_holder(folder);
+    if (!is_of_launch(folder, generation.launch) && holder_exists(owner).value_or(false)) {
+      if (!keeps) return;
+      throw Error(ErrorKind::resource, SourceLocation{folder}, "another run keeps its copies there: " + owner,
+                  "choose another run directory (--run-dir)");
+    }
     if (!keeps || !run.request.restart || !is_of_launch(folder, generation.launch)) remove_memory_folder(folder);
     if (!keeps) return;
     create_memory_folder(folder, copies_in_memory * bytes);

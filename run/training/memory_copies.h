@@ -40,6 +40,11 @@ struct PeerPlan {
 // Returns the plan; empty if there is no peer. Collective.
 std::optional<PeerPlan> plan_peer(const StepEngine& engine, World& world, Stream& stream);
 
+// A lock that is taken as soon as it exists.
+struct TakenLock : RunLock {
+  TakenLock(const std::string& folder, const Generation& generation) : RunLock(generation) { take(folder); }
+};
+
 // The store of the copies on this host. Its folder has a lock file that names this start of the run.
 struct MemoryStore {
   // `resumed_from`: see CheckpointStore. Tells the agent of this host (parallel/launch/watch), which removes the folder
@@ -52,7 +57,7 @@ struct MemoryStore {
   MemoryStore& operator=(const MemoryStore&) = delete;
 
   std::string folder;
-  RunLock lock;
+  TakenLock lock;
   CheckpointStore store;
   bool is_kept = false;  // whether the copies stay, since another attempt may go on from them
 };
@@ -60,6 +65,10 @@ struct MemoryStore {
 // Whether the supervisor with this name has started the ranks that have written in a run directory or a folder of
 // copies last.
 bool is_of_launch(const std::string& folder, const std::string& launch);
+
+// Whether a folder of copies belongs to this user, and the supervisor with this name has started the ranks that wrote
+// them.
+bool are_own_copies(const std::string& folder, const std::string& launch);
 
 // Opens the peer's store of copies of `bytes` bytes each, in run.files of the peer. Removes copies on other hosts that
 // this run does not use. Returns the peer, equal on all ranks; empty if there is none, or if its host shares the memory

@@ -49,9 +49,9 @@ Snapshot roll_back(RankRun& run, const Rollback& rollback) {
   RunFiles& files = run.files;
   JointAttempt attempt(world, run.device.host);
   attempt.run([&] {
+    if (files.memory) files.memory->store.clear();  // copies of later steps, also the peer's, lack the skipped batch
     if (!files.directory) return;
     files.checkpoint = newest_finite_checkpoint(files.directory->path(), rollback.skipped);
-    if (files.memory) files.memory->store.clear();  // copies of later steps lack the skipped batch
     if (files.checkpoint) files.newest_stored = files.checkpoint->path;
     if (files.checkpoint) return;
     throw Error(ErrorKind::diverged,

@@ -64,13 +64,31 @@ class ReportWriter final : public MetricsSink {
 std::optional<LoadedCheckpoint> load_copy(const std::string& run_directory, const std::string& launch,
                                           std::int64_t after) {
   const std::string folder = memory_folder_of(run_directory);
-  if (!is_of_launch(folder, launch)) return std::nullopt;
+  if (!are_own_copies(folder, launch)) return std::nullopt;
   try {
     return load_newest_checkpoint(folder, after);
   } catch (const Error& error) {
     log::warning(format("the copies in memory cannot be used: {}", error.what()));
     return std::nullopt;
   }
+}
+
+// Loads the newest whole checkpoint of the directory into `files`. If `stored`, the newest one by its manifest, is
+// damaged, returns a newer copy in memory, if there is one.
+std::optional<LoadedCheckpoint> load_checkpoint_or_copy(RunFiles& files, const std::string& continued,
+                                                        const std::string& launch,
+                                                        const std::optional<CheckpointFolder>& stored) {
+  try {
+    files.checkpoint = load_newest_checkpoint(files.directory->path());
+  } catch (const Error& error) {
+    std::optional<LoadedCheckpoint> copy;
+    if (error.kind() == ErrorKind::data && stored) copy = load_copy(continued, launch, -1);
+    if (!copy) throw;
+    log::warning(error.what());
+    return copy;
+  }
+  const bool was_damaged = stored && files.checkpoint && files.checkpoint->snapshot.step < stored->step;
+  return was_damaged ? load_copy(continued, launch, files.checkpoint->snapshot.step) : std::nullopt;
 }
 
 // Opens the store of copies in shared memory.
@@ -108,12 +126,10 @@ RunFiles open_run_files(const RunSpec& spec, const TrainingRequest& request) {
     files.prometheus = std::make_unique<Prometheus>(*spec.log.prometheus, spec.name, files.directory->metrics_path());
   }
   const bool continues = !continued.empty() && files.directory->resumes();
-  if (names_a_checkpoint(request.resume) && !continues) {
+  if (!copy && names_a_checkpoint(request.resume) && !continues) {
     files.checkpoint = load_named_checkpoint(request.resume);
   } else if (!copy && files.directory->resumes()) {
-    files.checkpoint = load_newest_checkpoint(files.directory->path());
-    const bool was_damaged = stored && files.checkpoint && files.checkpoint->snapshot.step < stored->step;
-    if (was_damaged) copy = load_copy(continued, request.generation.launch, files.checkpoint->snapshot.step);
+    copy = load_checkpoint_or_copy(files, continued, request.generation.launch, stored);
   }
   if (files.checkpoint) files.read_stored = files.newest_stored = files.checkpoint->path;
   if (copy) {

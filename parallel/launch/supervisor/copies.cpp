@@ -3,10 +3,12 @@
 
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 
 #include "core/base/format.h"
 #include "core/base/log.h"
 #include "core/base/memory_folder.h"
+#include "core/base/own_folder.h"
 #include "parallel/launch/host/shell_words.h"
 #include "parallel/launch/plan.h"
 #include "parallel/launch/remote/shell.h"
@@ -19,13 +21,27 @@ std::string folder_of(const std::string& log) {
   return memory_folder_of(std::filesystem::path(log).parent_path().string());
 }
 
-}  // namespace
+// The beginning of the line with which the lock file of a folder (io/metrics/run_lock) names the supervisor.
+std::string lock_line(const std::string& launch) { return format("launch {} generation ", launch); }
 
-void remove_copies_here(const std::string& log) {
-  if (!log.empty()) remove_memory_folder(folder_of(log));
+bool is_of_launch(const std::string& folder, const std::string& launch) {
+  std::ifstream lock(folder + "/lock");
+  std::string line;
+  while (std::getline(lock, line)) {
+    if (line.starts_with(lock_line(launch))) return true;
+  }
+  return false;
 }
 
-void remove_copies_elsewhere(const LaunchPlan& plan, const std::string& log) {
+}  // namespace
+
+void remove_copies_here(const std::string& log, const std::string& launch) {
+  if (log.empty()) return;
+  const std::string folder = folder_of(log);
+  if (is_own_folder(folder) && is_of_launch(folder, launch)) remove_memory_folder(folder);
+}
+
+void remove_copies_elsewhere(const LaunchPlan& plan, const std::string& log, const std::string& launch) {
   if (log.empty() || plan.one_host || plan.tf_config) return;
   constexpr std::chrono::seconds deadline(5);
   const Variables variables = Variables::of_process();
@@ -34,8 +50,11 @@ void remove_copies_elsewhere(const LaunchPlan& plan, const std::string& log) {
   if (agent.empty()) return;
   // The user may have another number on another host.
   const std::string name = shell_word(std::filesystem::path(folder_of(log)).filename().string());
-  const std::string script =
-      format("d=/dev/shm/trainctl-$(id -u); rm -rf \"$d\"/{}; rmdir \"$d\" 2>/dev/null; true", name);
+  // A killed rank may still write a file while the folder is removed.
+  const std::string script = format(
+      "d=/dev/shm/trainctl-$(id -u); c=\"$d\"/{}; [ -O \"$c\" ] && grep -qs {} \"$c\"/lock || exit 0; "
+      "rm -rf \"$c\" || {{ sleep 1; rm -rf \"$c\"; }}; rmdir \"$d\" 2>/dev/null; true",
+      name, shell_word("^" + lock_line(launch)));
   const std::vector<std::string> hosts = asks_nodes ? other_nodes(plan.nodes, variables) : plan.other_hosts;
   for (const RemoteAnswer& answer : run_on_hosts(agent, hosts, script, deadline)) {
     if (!answer.good()) log::debug(format("copies in memory may be left on {}: {}", answer.host, answer.why(deadline)));

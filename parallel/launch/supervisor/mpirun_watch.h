@@ -32,7 +32,7 @@ struct Supervision {
   std::string log;                     // path of the run's log, to which this process also logs; "" before it is known
   std::string launch = launch_name();  // see Situation::launch
   std::string unwritten_output;        // standard output of the ranks that its reader has not taken yet
-  bool ranks_failed = false;           // whether ranks have ended in another way than completed or stopped
+  bool copies_left = false;            // whether ranks may have left copies in memory for another attempt
 };
 
 class MpirunWatch {

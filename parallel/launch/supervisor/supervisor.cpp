@@ -109,10 +109,17 @@ AttemptEnd run_attempt(const LaunchPlan& plan, const std::vector<std::string>& c
   return {std::move(outcome), watch.changed_plan()};
 }
 
-// Removes the copies of the run's state in the shared memory of this host, which no other attempt needs.
+// Removes the copies of the run's state in shared memory, which no other attempt needs.
 struct CopiesRemover {
-  const std::string& log;
-  ~CopiesRemover() { remove_copies_here(log); }
+  const Supervision& supervision;
+  const LaunchPlan& plan;
+  const SupervisionOptions& options;
+  ~CopiesRemover() {
+    remove_copies_here(supervision.log, supervision.launch);
+    if (options.keeps_copies && supervision.copies_left) {
+      remove_copies_elsewhere(plan, supervision.log, supervision.launch);
+    }
+  }
 };
 
 // Waits before the next attempt. Returns false if a request to stop has arrived.
@@ -165,6 +172,7 @@ std::string message_of(const Outcome& outcome) {
 
 // Waits until the ranks' output is written. A request to stop ends the wait, and the rest is lost.
 void finish_output(Supervision& supervision, Outcome& outcome) {
+  if (supervision.requests.again) return;
   std::string& text = supervision.unwritten_output;
   while (!text.empty()) {
     const int error = write_ready(STDOUT_FILENO, text);
@@ -173,7 +181,11 @@ void finish_output(Supervision& supervision, Outcome& outcome) {
     pollfd sources[] = {{supervision.signals.descriptor(), POLLIN, 0}, {STDOUT_FILENO, POLLOUT, 0}};
     poll(sources, 2, -1);
     while (const int signal = supervision.signals.next()) {
-      if (signal != SIGCHLD) return;
+      if (signal == SIGCHLD) continue;
+      if (outcome.end.exit_code != 0) return;
+      outcome.kind = OutcomeKind::interrupted;
+      outcome.end = {exit_code(ErrorKind::interrupted), "stopped before all output was read"};
+      return;
     }
   }
 }
@@ -188,7 +200,8 @@ Outcome run_attempts(LaunchPlan plan, const std::vector<std::string>& command, c
     AttemptEnd end = run_attempt(plan, command, restart, options, restarts, supervision);
     Outcome& outcome = end.outcome;
     log::debug("the ranks have ended: " + to_string(outcome));
-    if (outcome.kind != OutcomeKind::completed && outcome.kind != OutcomeKind::stopped) supervision.ranks_failed = true;
+    const bool ended = outcome.kind == OutcomeKind::completed || outcome.kind == OutcomeKind::stopped;
+    if (!ended || end.changed_plan) supervision.copies_left = true;
     if (!outcome.last_lines.empty()) log::debug("the last lines of their log:\n" + outcome.last_lines);
     const bool resizes = end.changed_plan && outcome.kind == OutcomeKind::stopped && !supervision.requests.asked;
     const bool goes_back = refuses_resize(outcome, restart);
@@ -230,9 +243,8 @@ Outcome run_attempts(LaunchPlan plan, const std::vector<std::string>& command, c
 Outcome run_supervised(const LaunchPlan& plan, const std::vector<std::string>& command,
                        const SupervisionOptions& options, const Restarts& restarts) {
   Supervision supervision;  // from now on all requests are received
-  const CopiesRemover remover{supervision.log};
+  const CopiesRemover remover{supervision, plan, options};
   Outcome outcome = run_attempts(plan, command, options, restarts, supervision);
-  if (options.keeps_copies && supervision.ranks_failed) remove_copies_elsewhere(plan, supervision.log);
   finish_output(supervision, outcome);
   return outcome;
 }

@@ -17,6 +17,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -152,6 +153,7 @@ class HostAgent {
       if (closed_ && options_.lease.count() == 0) return 0;
       if (lease_.is_over(Clock::now())) {
         kill_ranks();
+        wait_for_killed_ranks();
         remove_noted_copies(options_.folder);
         return exit_code(ErrorKind::peer);
       }
@@ -273,6 +275,16 @@ class HostAgent {
     for (const LocalRank& rank : local_ranks(options_.folder, host_)) sent_[rank.view.rank] = rank.view;
     for (const auto& [number, view] : sent_) {
       if (belongs_to(view.process, options_.folder)) kill(view.process, SIGKILL);
+    }
+  }
+
+  // Waits until the killed ranks have ended, so that they write no more files; at most 2 s.
+  void wait_for_killed_ranks() const {
+    const Clock::time_point end = Clock::now() + std::chrono::seconds(2);
+    for (const auto& [number, view] : sent_) {
+      while (belongs_to(view.process, options_.folder) && Clock::now() < end) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      }
     }
   }
 

@@ -190,7 +190,7 @@ TEST_CASE("the saver of copies in memory names the key of their interval") {
     rank.stage(10);
     std::this_thread::sleep_for(110ms);
     rank.stage(20);
-    const Later later(store, 150ms);
+    const Later later(store, 500ms);
     rank.stage(30);
     rank.saver.wait();
   });

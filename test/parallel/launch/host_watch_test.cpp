@@ -243,10 +243,10 @@ class WatchedElsewhere {
 };
 
 TEST_CASE("the leases hold while the supervisor waits for something else, and while it is suspended") {
-  WatchedElsewhere host(std::chrono::milliseconds(2500));
+  WatchedElsewhere host(std::chrono::milliseconds(5000));
   const bool suspends = GENERATE(false, true);
   if (suspends) host.watch().pause();
-  std::this_thread::sleep_for(std::chrono::milliseconds(4000));
+  std::this_thread::sleep_for(std::chrono::milliseconds(7000));
   CHECK(host.rank_runs());
   CHECK_FALSE(host.watch().check(true));
   CHECK(host.rank_runs());

@@ -49,6 +49,20 @@ TEST_CASE("parameters that are gathered as bfloat16 change no bit of layers that
   }
 }
 
+TEST_CASE("stages of a pipeline gather their own parameters as bfloat16") {
+  for (const Shard shard : shards) {
+    CAPTURE(shard);
+    Setup setup{.mesh = {.data = 2, .pipeline = 2}, .micro_batches = 2, .shard = shard, .compute = DType::bfloat16};
+    setup.steps = 8;
+    const Outcome exact = train(case_of("transformer"), setup);
+    setup.parameter_dtype = CommunicatedDType::bfloat16;
+    const Outcome rounded = train(case_of("transformer"), setup);
+    CHECK(rounded.losses == exact.losses);
+    CHECK(rounded.evaluated == exact.evaluated);
+    CHECK(rounded.weights == exact.weights);
+  }
+}
+
 TEST_CASE("parameters that are gathered as bfloat16 take half of the bytes, except vectors") {
   const Shard shard = GENERATE(Shard::optimizer, Shard::gradients, Shard::parameters);
   const auto bytes = [shard](CommunicatedDType dtype) {

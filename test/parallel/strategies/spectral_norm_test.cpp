@@ -44,7 +44,9 @@ TEST_CASE("ranks with spectral normalization learn what one rank learns") {
 }
 
 TEST_CASE("strategies that split kernels with spectral normalization are refused") {
-  for (const Setup& setup : {Setup{.mesh = {.tensor = 2}}, Setup{.mesh = {.data = 2}, .shard = Shard::parameters}}) {
+  for (const Setup& setup :
+       {Setup{.mesh = {.tensor = 2}}, Setup{.mesh = {.data = 2}, .shard = Shard::parameters},
+        Setup{.mesh = {.data = 2}, .shard = Shard::optimizer, .parameter_dtype = CommunicatedDType::bfloat16}}) {
     const std::string error = error_of(setup);
     CAPTURE(error);
     CHECK(error.find("spectral_normalization needs the whole kernel") != std::string::npos);

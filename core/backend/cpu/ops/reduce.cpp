@@ -108,14 +108,15 @@ struct ReduceKernel {
       }
     });
     if (of_column == 1) return;
-    float sums[columns];
-    for (std::int64_t o = 0; o < view.outer; ++o) {
-      for (std::int64_t first = 0; first < view.inner; first += columns) {
-        const std::int64_t wide = std::min(columns, view.inner - first);
+    const std::int64_t joined = std::max<std::int64_t>(1, element_grain / (of_column * width));
+    parallel_ranges(view.outer * blocks, joined, [=, this](std::int64_t begin, std::int64_t end) {
+      float sums[columns];
+      for (std::int64_t b = begin; b < end; ++b) {
+        const std::int64_t o = b / blocks, first = b % blocks * columns, wide = std::min(columns, view.inner - first);
         reduce_columns<kind>(pieces + o * of_column * view.inner, of_column, view.inner, first, wide, sums);
         for (std::int64_t c = 0; c < wide; ++c) write(o * view.inner + first + c, sums[c], y);
       }
-    }
+    });
   }
 
  private:
@@ -215,7 +216,9 @@ void join_pieces(const float* sums, std::int64_t pieces, std::int64_t of_row, fl
 Lowering lower_reduce(const LowerContext& context) {
   const auto& def = context.op.as<Reduce>();
   const ReducedView view = reduced_view(context.input(0).shape, def);
-  const std::int64_t piece = view.inner == 1 ? of_values : rows_of_piece(view.count);
+  // A row group (row_group.cpp) adds such columns in the same pieces, so that the sums have the same bits.
+  const bool may_be_grouped = view.outer == 1 && view.inner <= longest_reduced_row;
+  const std::int64_t piece = view.inner == 1 ? of_values : may_be_grouped ? rows_of_piece(view.count) : most_rows;
   const ReduceKernel kernel{view, piece, def.scale, def.dtype, def.accumulate};
   const std::int64_t pieces = view.outer * divide_up(view.count, piece) * view.inner;
   return with_type(context.input(0).dtype, [&](auto type) {

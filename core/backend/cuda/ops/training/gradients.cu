@@ -97,7 +97,7 @@ float* copied_gradients(const Buffers& p, std::int64_t bytes) {
   return to;
 }
 
-std::vector<GradientPart> parts_of(const std::vector<GradientMatrix>& matrices) {
+std::vector<GradientPart> gradient_parts(const std::vector<GradientMatrix>& matrices) {
   std::vector<GradientPart> parts;
   for (const GradientMatrix& matrix : matrices) {
     const auto first = static_cast<int>(parts.size());
@@ -128,7 +128,7 @@ Lowering lower_centralize_gradients(const LowerContext& context) {
 
 Lowering lower_clip_gradients(const LowerContext& context) {
   const auto& op = context.op.as<ClipGradients>();
-  const std::vector<GradientPart> list = parts_of(op.matrices);
+  const std::vector<GradientPart> list = gradient_parts(op.matrices);
   const std::int64_t bytes = context.output(0).bytes();
   const auto blocks = static_cast<int>(list.size());
   return own_kernel(
