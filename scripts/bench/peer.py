@@ -62,7 +62,7 @@ class ResNet20(nn.Sequential):
 
 
 IMAGES = {"mlp": (Mlp, (1, 28, 28)), "cnn": (Cnn, (1, 28, 28)), "resnet20": (ResNet20, (3, 32, 32))}
-TEXTS = {"gpt-10m": {"positions": 256, "layers": 6, "heads": 6, "width": 384, "tokens": 65},
+TEXTS = {"gpt-10m": {"positions": 256, "layers": 6, "heads": 6, "width": 384, "tokens": 257},
          "gpt2-256": {"positions": 256, "layers": 12, "heads": 12, "width": 768, "tokens": TOKENS}}
 BATCH = {"mlp": 64, "cnn": 64, "resnet20": 64, "gpt-10m": 8, "gpt2-256": 2}  # samples of a rank
 
