@@ -53,13 +53,11 @@ class Totals {
   std::vector<ExactSum> totals_;
 };
 
+// Whether ranks exchange tensors in each batch of an evaluation; equal on all ranks.
 bool evaluations_communicate(const RunPrograms& programs) {
-  return std::ranges::any_of(programs.programs(), [](const Program& program) {
-    if (program.find(Phase::update) >= 0) return false;
-    return std::ranges::any_of(program.segments, [](const Segment& segment) {
-      return std::ranges::any_of(segment.ops, [](const Op& op) { return op.def->trait() == OpTrait::collective; });
-    });
-  });
+  const MeshRank& rank = programs.rank();
+  return rank.size(MeshAxis::tensor) > 1 || rank.size(MeshAxis::pipeline) > 1 ||
+         programs.programs().front().flat.shares(Quantity::parameters);
 }
 
 }  // namespace
