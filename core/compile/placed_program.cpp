@@ -10,7 +10,7 @@ std::string_view name_of(Region region) {
       "parameters",          "gradients",         "partial gradients",
       "optimizer state",     "moving averages",   "running statistics",
       "gathered parameters", "converted weights", "scalars",
-      "kept values",     "batches",           "activations and workspace"};
+      "kept values",         "batches",           "activations and workspace"};
   return names[static_cast<std::size_t>(region)];
 }
 

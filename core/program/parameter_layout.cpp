@@ -45,7 +45,8 @@ void order_shared(std::vector<FlatEntry>& entries, const Graph& graph) {
 
 void ParameterLayout::share(int replicas, int replica, std::set<Quantity> quantities,
                             std::vector<FlatBucket> of_parameters) {
-  require(quantities.contains(Quantity::states), "replicas that share gradients or parameters must share the optimizer's states");
+  require(quantities.contains(Quantity::states),
+          "replicas that share gradients or parameters must share the optimizer's states");
   replicas_ = replicas;
   replica_ = replica;
   shared_ = std::move(quantities);
