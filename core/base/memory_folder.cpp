@@ -7,10 +7,13 @@
 
 #include <cerrno>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <system_error>
 
 #include "core/base/error.h"
 #include "core/base/format.h"
+#include "core/base/generation.h"
 #include "core/base/hash.h"
 #include "core/base/own_folder.h"
 
@@ -62,6 +65,12 @@ std::string memory_folder_of(const std::string& run_directory, const std::string
   const std::string text = path.string();
   return format("{}/trainctl-{}/{}-{:016x}", shared_memory, geteuid(), path.filename().string(),
                 xxh3(text.data(), text.size()));
+}
+
+bool are_copies_of(const std::string& folder, const std::string& launch) {
+  if (launch.empty() || !is_own_folder(fs::path(folder).parent_path()) || !is_own_folder(folder)) return false;
+  std::ifstream lock(folder + "/lock");
+  return generation_in({std::istreambuf_iterator<char>(lock), {}}).launch == launch;
 }
 
 void create_memory_folder(const std::string& folder, std::int64_t bytes) {

@@ -20,6 +20,10 @@ std::string memory_folder_of(const std::string& run_directory, const std::string
 // Throws Error{resource} if shared memory has less than `bytes` bytes left, which the copies of a run need together.
 void require_shared_memory(const std::string& shared_memory, std::int64_t bytes);
 
+// Whether a folder of copies and the user's folder belong to this user, and the supervisor with the name `launch` has
+// started the ranks that wrote them, as the folder's lock file says (core/base/generation.h).
+bool are_copies_of(const std::string& folder, const std::string& launch);
+
 // Creates the folder and the user's folder, which other users cannot read. Throws Error{resource} if this is not
 // possible, if the user's folder is of another user, or if the file system has less than `bytes` bytes left beside the
 // files that the folder has already.

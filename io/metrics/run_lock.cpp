@@ -12,7 +12,6 @@
 #include <climits>
 #include <cstdio>
 #include <filesystem>
-#include <sstream>
 #include <system_error>
 #include <utility>
 
@@ -40,14 +39,6 @@ std::string text_of(int descriptor) {
 }
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
-
-Generation generation_in(const std::string& text) {
-  std::istringstream words(text.substr(std::min(text.size(), text.find('\n'))));
-  Generation generation;
-  std::string launch, number;
-  if (!(words >> launch >> generation.launch >> number >> generation.number) || launch != "launch") return {};
-  return generation;
-}
 
 // Returns the text of the lock file of a folder; "" if there is no such file, or it cannot be read.
 std::string lock_text(const std::string& folder) {
@@ -184,8 +175,7 @@ void RunLock::require_held(const std::string& folder) const {
 
 // Writes this process and its generation into the lock file.
 void RunLock::write_holder() const {
-  std::string text = format("process {} on {}\n", getpid(), host_name());
-  if (!generation_.launch.empty()) text += format("launch {} generation {}\n", generation_.launch, generation_.number);
+  const std::string text = format("process {} on {}\n", getpid(), host_name()) + to_line(generation_);
   if (ftruncate(descriptor_, 0) != 0 || pwrite(descriptor_, text.data(), text.size(), 0) < 0) {
     log::debug("the process could not be written into the lock file");
   }

@@ -6,18 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/generation.h"
+
 namespace trainctl {
-
-// One start of a run's ranks by a supervisor, which may start them several times.
-struct Generation {
-  std::string launch = {};  // the supervisor; "" if there is none
-  int number = 0;           // grows with each start
-
-  // Whether the same supervisor has started this generation after `other`.
-  bool follows(const Generation& other) const {
-    return !launch.empty() && launch == other.launch && number > other.number;
-  }
-};
 
 class RunLock {
  public:

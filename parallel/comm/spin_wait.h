@@ -1,6 +1,5 @@
 // A wait for other ranks: spins for some microseconds, then yields the core after every poll, and after some
-// milliseconds sleeps between polls. A wait for little data beside the rank's computation sleeps
-// from its beginning.
+// milliseconds sleeps between polls. A wait for little data beside the rank's computation sleeps from its beginning.
 #pragma once
 
 #include <sched.h>

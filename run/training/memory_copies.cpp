@@ -12,7 +12,6 @@
 #include "core/base/files.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
-#include "core/base/own_folder.h"
 #include "io/checkpoint/atomic_file.h"
 #include "io/checkpoint/load.h"
 #include "io/checkpoint/options.h"
@@ -36,6 +35,11 @@ bool is_first_on_host(const std::vector<std::string>& hosts, int rank) {
   return std::find(hosts.begin(), own, *own) == own;
 }
 
+// Whether the supervisor with this name has started the ranks that have written in a run directory last.
+bool is_of_launch(const std::string& run_directory, const std::string& launch) {
+  return !launch.empty() && lock_generation(run_directory).launch == launch;
+}
+
 // A checkpoint or copy that a run has left on this host; step -1: none.
 struct FoundState {
   std::string path;
@@ -47,7 +51,7 @@ FoundState newest_state_here(const std::string& run_directory, const std::string
   FoundState newest;
   const std::string copies = memory_folder_of(run_directory);
   for (const std::string& folder : {copies, run_directory}) {
-    if (!(folder == copies ? are_own_copies(folder, launch) : is_of_launch(folder, launch))) continue;
+    if (!(folder == copies ? are_copies_of(folder, launch) : is_of_launch(folder, launch))) continue;
     try {
       const std::optional<CheckpointFolder> found = newest_checkpoint_by_manifest(folder);
       if (found && found->step > newest.step) newest = {found->path, found->step};
@@ -109,7 +113,7 @@ void receive_files(const std::string& folder, const std::string& name, const Gen
   RunLock lock(generation);
   std::unique_ptr<AtomicFolder> target;
   try {
-    if (!are_own_copies(folder, generation.launch)) remove_memory_folder(folder);
+    if (!are_copies_of(folder, generation.launch)) remove_memory_folder(folder);
     create_memory_folder(folder, bytes);
     lock.take(folder);
     create_folders(folder + "/checkpoints");
@@ -162,14 +166,6 @@ MemoryStore::MemoryStore(std::string folder_path, const Generation& generation, 
   note_copies(folder);
 }
 
-bool is_of_launch(const std::string& folder, const std::string& launch) {
-  return !launch.empty() && lock_generation(folder).launch == launch;
-}
-
-bool are_own_copies(const std::string& folder, const std::string& launch) {
-  return is_own_folder(fs::path(folder).parent_path()) && is_own_folder(folder) && is_of_launch(folder, launch);
-}
-
 std::optional<int> open_peer_copies(RankRun& run, std::int64_t bytes) {
   World& world = run.context.world;
   Communicator& ranks = world.communicator();
@@ -187,12 +183,12 @@ std::optional<int> open_peer_copies(RankRun& run, std::int64_t bytes) {
     const bool keeps = world.rank() == *peer && !holder.empty();
     const Generation& generation = run.request.generation;
     const std::string owner = lock_holder(folder);
-    if (!is_of_launch(folder, generation.launch) && holder_exists(owner).value_or(false)) {
+    if (!are_copies_of(folder, generation.launch) && holder_exists(owner).value_or(false)) {
       if (!keeps) return;
       throw Error(ErrorKind::resource, SourceLocation{folder}, "another run keeps its copies there: " + owner,
                   "choose another run directory (--run-dir)");
     }
-    if (!keeps || !run.request.restart || !is_of_launch(folder, generation.launch)) remove_memory_folder(folder);
+    if (!keeps || !run.request.restart || !are_copies_of(folder, generation.launch)) remove_memory_folder(folder);
     if (!keeps) return;
     create_memory_folder(folder, copies_in_memory * bytes);
     files.memory = std::make_unique<MemoryStore>(folder, generation, "");

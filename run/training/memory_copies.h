@@ -62,14 +62,6 @@ struct MemoryStore {
   bool is_kept = false;  // whether the copies stay, since another attempt may go on from them
 };
 
-// Whether the supervisor with this name has started the ranks that have written in a run directory or a folder of
-// copies last.
-bool is_of_launch(const std::string& folder, const std::string& launch);
-
-// Whether a folder of copies belongs to this user, and the supervisor with this name has started the ranks that wrote
-// them.
-bool are_own_copies(const std::string& folder, const std::string& launch);
-
 // Opens the peer's store of copies of `bytes` bytes each, in run.files of the peer. Removes copies on other hosts that
 // this run does not use. Returns the peer, equal on all ranks; empty if there is none, or if its host shares the memory
 // of rank 0's host. If the peer's host has too little memory, throws CollectiveError{resource}; after a restart, rank 0

@@ -64,7 +64,7 @@ class ReportWriter final : public MetricsSink {
 std::optional<LoadedCheckpoint> load_copy(const std::string& run_directory, const std::string& launch,
                                           std::int64_t after) {
   const std::string folder = memory_folder_of(run_directory);
-  if (!are_own_copies(folder, launch)) return std::nullopt;
+  if (!are_copies_of(folder, launch)) return std::nullopt;
   try {
     return load_newest_checkpoint(folder, after);
   } catch (const Error& error) {
@@ -95,7 +95,7 @@ std::optional<LoadedCheckpoint> load_checkpoint_or_copy(RunFiles& files, const s
 void open_memory(RunFiles& files, const CheckpointOptions& options, const TrainingRequest& request,
                  std::int64_t bytes) {
   const std::string folder = memory_folder_of(files.directory->path());
-  if (!request.restart || !is_of_launch(folder, request.generation.launch)) remove_memory_folder(folder);
+  if (!request.restart || !are_copies_of(folder, request.generation.launch)) remove_memory_folder(folder);
   if (!options.memory_every) return;
   create_memory_folder(folder, copies_in_memory * bytes);
   files.memory = std::make_unique<MemoryStore>(folder, request.generation, files.resumed_from);

@@ -3,12 +3,11 @@
 
 #include <chrono>
 #include <filesystem>
-#include <fstream>
 
 #include "core/base/format.h"
+#include "core/base/generation.h"
 #include "core/base/log.h"
 #include "core/base/memory_folder.h"
-#include "core/base/own_folder.h"
 #include "parallel/launch/host/shell_words.h"
 #include "parallel/launch/plan.h"
 #include "parallel/launch/remote/shell.h"
@@ -21,24 +20,12 @@ std::string folder_of(const std::string& log) {
   return memory_folder_of(std::filesystem::path(log).parent_path().string());
 }
 
-// The beginning of the line with which the lock file of a folder (io/metrics/run_lock) names the supervisor.
-std::string lock_line(const std::string& launch) { return format("launch {} generation ", launch); }
-
-bool is_of_launch(const std::string& folder, const std::string& launch) {
-  std::ifstream lock(folder + "/lock");
-  std::string line;
-  while (std::getline(lock, line)) {
-    if (line.starts_with(lock_line(launch))) return true;
-  }
-  return false;
-}
-
 }  // namespace
 
 void remove_copies_here(const std::string& log, const std::string& launch) {
   if (log.empty()) return;
   const std::string folder = folder_of(log);
-  if (is_own_folder(folder) && is_of_launch(folder, launch)) remove_memory_folder(folder);
+  if (are_copies_of(folder, launch)) remove_memory_folder(folder);
 }
 
 void remove_copies_elsewhere(const LaunchPlan& plan, const std::string& log, const std::string& launch) {
@@ -54,7 +41,7 @@ void remove_copies_elsewhere(const LaunchPlan& plan, const std::string& log, con
   const std::string script = format(
       "d=/dev/shm/trainctl-$(id -u); c=\"$d\"/{}; [ -O \"$c\" ] && grep -qs {} \"$c\"/lock || exit 0; "
       "rm -rf \"$c\" || {{ sleep 1; rm -rf \"$c\"; }}; rmdir \"$d\" 2>/dev/null; true",
-      name, shell_word("^" + lock_line(launch)));
+      name, shell_word("^" + line_of_launch(launch)));
   const std::vector<std::string> hosts = asks_nodes ? other_nodes(plan.nodes, variables) : plan.other_hosts;
   for (const RemoteAnswer& answer : run_on_hosts(agent, hosts, script, deadline)) {
     if (!answer.good()) log::debug(format("copies in memory may be left on {}: {}", answer.host, answer.why(deadline)));

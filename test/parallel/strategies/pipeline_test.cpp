@@ -219,6 +219,7 @@ struct Outcome {
   std::vector<double> losses, norms;
   std::map<std::string, double> evaluated;
   bool abandoned = false;  // whether the last step, for which one stage had no data, was abandoned
+  bool stopped = false;    // whether the evaluation that was stopped ended on this rank without a result
 };
 
 // The outcomes of all ranks, and the weights put together from all ranks.
@@ -284,6 +285,11 @@ Outcomes train_on(const Task& task, const Setup& setup) {
       outcome.abandoned = result.abandoned;
     }
     outcome.evaluated = evaluate(engine, programs, source, world, stream)->values;
+    // The ranks learn one after the other that they shall stop; no rank waits for the tensors of one that has stopped.
+    Source stopped(samples, programs.rank());
+    int asked = 0;
+    outcome.stopped =
+        !evaluate(engine, programs, stopped, world, stream, [&] { return ++asked > 1 + world.rank(); }).has_value();
     engine.download();
     const std::lock_guard lock(one_at_a_time);
     put_together(engine.weights(), outcomes.weights);
@@ -296,6 +302,7 @@ void compare(const Outcomes& on_one, const Outcomes& on_many) {
   const Outcome& one = on_one.ranks[0];
   for (const Outcome& rank : on_many.ranks) {
     CHECK(rank.abandoned);
+    CHECK(rank.stopped);
     REQUIRE(rank.losses.size() == one.losses.size());
     for (std::size_t step = 0; step < one.losses.size(); ++step) {
       CAPTURE(step);
