@@ -104,7 +104,7 @@ bool asks_for_json(int argc, char** argv) {
 int run_command_line(int argc, char** argv) {
   CLI::App app{"Trains networks described by one YAML file, on one GPU or CPU or on many.", "trainctl"};
   app.footer(
-      "Begin with:\n  trainctl init PATH_OF_DATA    writes a config for your images, table or arrays\n"
+      "Begin with:\n  trainctl init PATH_OF_DATA    writes a config for your data: images, sounds, a table, text, ...\n"
       "  trainctl run CONFIG           trains the network that a config describes");
   app.set_version_flag("--version", std::string(version()));
   app.require_subcommand(1);

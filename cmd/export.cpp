@@ -99,7 +99,7 @@ int run_export(const ExportOptions& options) {
 
 Subcommand export_subcommand() {
   return {
-      "export", "Writes a trained network as ONNX, or its weights, for other programs",
+      "export", "Writes a trained network as ONNX or as a Hugging Face folder, or its weights, for other programs",
       "trainctl export runs/flowers --format onnx\n"
       "  trainctl export runs/flowers/checkpoints/last --format safetensors --dtype bfloat16\n"
       "  trainctl export runs/story --format huggingface",

@@ -167,32 +167,31 @@ int run_init(const InitOptions& options) {
 }  // namespace
 
 Subcommand init_subcommand() {
-  return {
-      "init", "Looks at the data at a path, and writes a config that trains on it",
-      "trainctl init flowers\n  trainctl init --list", [](CLI::App& app) {
-        auto options = std::make_shared<InitOptions>();
-        app.add_option(
-               "PATH", options->path,
-               "A folder of images in class folders, a .csv file, a folder or file of arrays, or a folder or file of "
-               "text")
-            ->type_name("");
-        app.add_option("-o,--out", options->folder, "The folder for the config")->type_name("DIR");
-        app.add_option("--target", options->target,
-                       "For tables: the column to predict; for .jsonl files: the key of the class")
-            ->type_name("COLUMN");
-        app.add_option_function<std::string>(
-               "--targets",
-               [options](const std::string& kind) {
-                 options->targets = kind == "values" ? TargetsAre::values : TargetsAre::classes;
-               },
-               "For arrays and tables: the kind of targets; default: init finds out")
-            ->check(CLI::IsMember({"classes", "values"}))
-            ->type_name("classes|values");
-        app.add_flag("--force", options->force, "Replaces the files if they exist");
-        app.add_flag("--list", options->list, "Only lists the preset networks, with their parameters and FLOPs");
-        add_output_options(app, options->common);
-        return [options] { return run_init(*options); };
-      }};
+  return {"init", "Looks at the data at a path, and writes a config that trains on it",
+          "trainctl init flowers\n  trainctl init --list", [](CLI::App& app) {
+            auto options = std::make_shared<InitOptions>();
+            app.add_option(
+                   "PATH", options->path,
+                   "A folder of images, WAV files or NIfTI volumes in class folders, a .csv file, a folder or file of "
+                   "arrays, or a folder or file of text")
+                ->type_name("");
+            app.add_option("-o,--out", options->folder, "The folder for the config")->type_name("DIR");
+            app.add_option("--target", options->target,
+                           "For tables: the column to predict; for .jsonl files: the key of the class")
+                ->type_name("COLUMN");
+            app.add_option_function<std::string>(
+                   "--targets",
+                   [options](const std::string& kind) {
+                     options->targets = kind == "values" ? TargetsAre::values : TargetsAre::classes;
+                   },
+                   "For arrays and tables: the kind of targets; default: init finds out")
+                ->check(CLI::IsMember({"classes", "values"}))
+                ->type_name("classes|values");
+            app.add_flag("--force", options->force, "Replaces the files if they exist");
+            app.add_flag("--list", options->list, "Only lists the preset networks, with their parameters and FLOPs");
+            add_output_options(app, options->common);
+            return [options] { return run_init(*options); };
+          }};
 }
 
 }  // namespace trainctl

@@ -1,5 +1,5 @@
-// trainctl predict: computes the predictions of a trained network for images, arrays, tables or texts, and continues
-// texts.
+// trainctl predict: computes the predictions of a trained network for images, sounds, volumes, arrays, tables or texts,
+// and continues texts.
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <functional>
@@ -261,7 +261,8 @@ int run_predict(PredictOptions& options) {
 
 Subcommand predict_subcommand() {
   return {"predict",
-          "Computes the predictions of a trained network for images, arrays, tables or texts, or continues texts",
+          "Computes the predictions of a trained network for images, sounds, volumes, arrays, tables or texts, or "
+          "continues texts",
           "trainctl predict runs/flowers photo.jpg\n  trainctl predict runs/flowers photos --out photos.csv\n"
           "  trainctl predict runs/streets photos --out masks\n"
           "  trainctl predict runs/shakespeare-gpt --prompt 'ROMEO:' --temperature 0.8",
@@ -274,11 +275,11 @@ Subcommand predict_subcommand() {
                 ->type_name("");
             app.add_option(
                    "INPUT", options->inputs,
-                   "Images and folders of images; or an array (.npy, .npz, IDX); or, for a network trained on a "
-                   "table, tables with its columns; or, for a classifier of texts, a .txt file with a text in each "
-                   "line, or a .jsonl or .csv file with the texts. For a network of several inputs: NAME=ARRAY for "
-                   "each, or a "
-                   "folder or an .npz file with arrays of these names")
+                   "Images and folders of images; WAV or NIfTI files, folders of them, and .csv files that name them; "
+                   "an array (.npy, .npz, IDX); for a network trained on a table, tables with its columns; for a "
+                   "classifier of texts, a .txt file with a text in each line, a .jsonl or .csv file with the texts, "
+                   "or a folder of text files. For a network of several inputs: NAME=ARRAY for each, or a folder or "
+                   "an .npz file with arrays of these names")
                 ->type_name("");
             app.add_option("-o,--out", options->out,
                            "A file ending in .csv, .jsonl or .npy; default: standard output. For a network that "

@@ -46,7 +46,7 @@ Keys<ClusterOptions> ClusterOptions::keys() {
           "hang_timeout", &ClusterOptions::hang_timeout,
           "How long the ranks may make no progress in training until the supervisor reports which rank the others wait "
           "for, and ends the attempt. auto: the largest of 10 s, 20 times the median time between steps, and 3 times "
-          "the longest time without progress so far; none: the ranks are not watched.",
+          "the second longest of the last 16 long times without progress; none: the ranks are not watched.",
           at_least(3))
       .key("memory", &ClusterOptions::memory,
            "The most memory that one rank may use of its device's free memory, or of its share of the host's; auto: "

@@ -106,7 +106,7 @@ struct ConvLstmOptions final : ChainedLayer {
     using O = ConvLstmOptions;
     return layer_keys<O>(kind, meaning)
         .required("filters", &O::filters, "Number of channels of the output and of the states.",
-                  between(1, max_channels / 4))
+                  between(1, (max_channels - 3) / 4))
         .required("kernel_size", &O::kernel_size, "Size of the windows of both convolutions.", at_least(1))
         .key("strides", &O::strides, "Steps of the input's window; the states' window has steps of 1.", at_least(1))
         .key("padding", &O::padding, "Padding of the input; the states have the padding same.")

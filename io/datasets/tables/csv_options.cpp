@@ -139,10 +139,11 @@ Section csv_choice() {
            "The column of the samples' weights, by which loss and metrics are averaged; default: all weights are 1. It "
            "may be missing in validation and test.")
       .key("categorical", &CsvOptions::categorical,
-           "Columns of words. Each becomes one value for every word of the training file: 1 if the field holds the "
-           "word, else 0 (one-hot). A column without numbers need not be listed if some of its words are repeated; a "
-           "column whose numbers are names of categories must be listed. If the target is listed, its words are "
-           "classes, also for a loss that accepts values: the values are then 1 for the class and 0 for the others.")
+           "Columns of words. Each becomes one value for every word of the training lines (without "
+           "`out_of_vocabulary`: of the training file): 1 if the field holds the word, else 0 (one-hot). A column "
+           "without numbers need not be listed if some of its words are repeated; a column whose numbers are names of "
+           "categories must be listed. If the target is listed, its words are classes, also for a loss that accepts "
+           "values: the values are then 1 for the class and 0 for the others.")
       .key(
           "hash", &CsvOptions::hash,
           "Columns of words that become one value for each of so many bins, {NAME: BINS}: the words need not be known, "
@@ -163,11 +164,11 @@ Section csv_choice() {
            "Columns in which anything but a number is an error; columns of numbers need not be listed.")
       .key("out_of_vocabulary", &CsvOptions::out_of_vocabulary,
            "Whether each column of words gets an additional first value, which is 1 for all words that are missing in "
-           "the training file, as in Keras' StringLookup and FeatureSpace. Without it, such a word in validation, "
+           "the training lines, as in Keras' StringLookup and FeatureSpace. Without it, such a word in validation, "
            "test or prediction is an error. A class that is missing in the training split is always an error.")
       .key("num_oov_indices", &CsvOptions::num_oov_indices,
-           "With `out_of_vocabulary`: the number of first values for words that are missing in the training file; the "
-           "word's hash chooses one, as in Keras' StringLookup with this option.",
+           "With `out_of_vocabulary`: the number of first values for words that are missing in the training lines; "
+           "the word's hash chooses one, as in Keras' StringLookup with this option.",
            between(1, 1 << 20))
       .key("missing", &CsvOptions::missing,
            "What replaces a missing number, that is, a field that is empty or holds NA, N/A, NaN, null or ?: the mean "

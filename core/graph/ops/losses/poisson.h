@@ -10,7 +10,7 @@ struct Poisson {
   static constexpr const char* name = "poisson";
   static constexpr const char* meaning =
       "Mean of x - t log(x + 1e-7) over outputs x and target counts t. Outputs must be positive: end the network in an "
-      "activation such as softplus or exponential.";
+      "activation such as softplus.";
   static constexpr LossTargets targets = LossTargets::values;
   static constexpr LossLink link = LossLink::identity;
   static constexpr LossOver over = LossOver::elements;
