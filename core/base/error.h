@@ -9,7 +9,7 @@
 
 namespace trainctl {
 
-// The kind of a failure, which decides the exit code of the process (see the interfaces page: "Exit codes").
+// The kind of a failure, which decides the exit code of the process (docs/commands.md#exit-codes).
 enum class ErrorKind {
   answer_is_no,  // 1: a verification failed
   internal,      // 1: a bug in trainctl
