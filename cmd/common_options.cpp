@@ -31,7 +31,8 @@ void add_output_options(CLI::App& app, CommonOptions& options) {
 
 void add_launch_options(CLI::App& app, LaunchFlags& flags) {
   app.add_option("--ranks", flags.ranks, "Number of ranks, or auto; overrides cluster.ranks")->type_name("N");
-  app.add_option("--hosts", flags.hosts, "Hosts and their slots: node1:8,node2:8")->type_name("LIST");
+  app.add_option("--hosts", flags.hosts, "Hosts, each with its maximum number of ranks: node1:8,node2:8")
+      ->type_name("LIST");
   app.add_flag("--sync", flags.sync, "Copies trainctl to hosts where it is missing or differs");
   app.add_option("--device", flags.device, "The device that ranks compute on; overrides cluster.device")
       ->check(one_of({"auto", "cpu", "cuda"}));

@@ -8,8 +8,9 @@ namespace trainctl {
 Keys<CheckpointOptions> CheckpointOptions::keys() {
   return Keys<CheckpointOptions>("checkpoint", "When checkpoints of the run are written, and which of them are kept.")
       .key("every", &CheckpointOptions::every,
-           "How often a checkpoint is written; one more is written at the end. auto: as often as loses the least time, "
-           "by the formula of Young and Daly, from the time for which a save stops training and from "
+           "How often a checkpoint is written; one more is written at the end. auto: so that a run loses the least "
+           "time by saves and failures, by the formula of Young and Daly, from the time for which a save stops "
+           "training and from "
            "`cluster.mean_time_between_failures`; at least 10 s and twice the time of writing lie between two saves.",
            more_than(0))
       .key("monitor", &CheckpointOptions::monitor,

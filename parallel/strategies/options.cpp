@@ -132,9 +132,10 @@ Keys<StrategyOptions> StrategyOptions::keys() {
            "Number of replicas of the network, each with its share of every batch; auto: the number of ranks divided "
            "by pipeline and tensor.",
            at_least(1))
-      .key("pipeline", &StrategyOptions::pipeline,
-           "Number of stages: runs of consecutive layers, each on its own rank, chosen so that all take equally long.",
-           between(1, max_stages))
+      .key(
+          "pipeline", &StrategyOptions::pipeline,
+          "Number of stages: groups of consecutive layers, each on its own rank, chosen so that all take equally long.",
+          between(1, max_stages))
       .key("place", &StrategyOptions::place,
            "Stages set by hand: for each stage, from 0, patterns of layer names (`conv*`; a block's name means its "
            "layers that are not named themselves; `c1@2` is the second use of c1). Every layer must be in one stage.")
@@ -172,8 +173,8 @@ Keys<StrategyOptions> StrategyOptions::keys() {
            between(1, 1000000))
       .key("recompute", &StrategyOptions::recompute,
            "Activations that are recomputed for the backward pass instead of being kept, with less memory and the same "
-           "results: blocks: those inside residual blocks, bodies of `repeat`, and segments of other layers; auto: "
-           "only as many of these as a rank's memory (cluster.memory) requires, chosen for the least time.")
+           "results: blocks: those inside residual blocks, bodies of `repeat`, and groups of other consecutive layers; "
+           "auto: only as many of these as a rank's memory (cluster.memory) requires, chosen for the least time.")
       .key("bucket_size", &StrategyOptions::bucket_size,
            "Gradients are reduced in buckets of about this size if reduction overlaps the backward pass.", more_than(0))
       .key("first_bucket_size", &StrategyOptions::first_bucket_size,

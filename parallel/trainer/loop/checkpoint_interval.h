@@ -33,8 +33,8 @@ class CheckpointInterval {
   // Returns an interval in seconds, or the shortest one that is allowed if checkpoints take `write` seconds to write.
   static double bounded(double seconds, double write) { return std::max({seconds, shortest, write_times * write}); }
 
-  // `every`: number of steps; 0: never, or, if `failures` is not 0, as often as loses the least time at this mean time
-  // between failures of the run, in seconds.
+  // `every`: number of steps; 0: never, or, if `failures` is not 0, so that the run loses the least time at this mean
+  // time between failures of the run, in seconds.
   explicit CheckpointInterval(std::int64_t every, double failures = 0) : every_(every), failures_(failures) {}
 
   // Called before the first step, with the number of steps done and the time by seconds_now().
