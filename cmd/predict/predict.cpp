@@ -278,7 +278,7 @@ Subcommand predict_subcommand() {
                    "Images and folders of images; WAV or NIfTI files, folders of them, and .csv files that name them; "
                    "an array (.npy, .npz, IDX); for a network trained on a table, tables with its columns; for a "
                    "classifier of texts, a .txt file with a text in each line, a .jsonl or .csv file with the texts, "
-                   "or a folder of text files. For a network of several inputs: NAME=ARRAY for each, or a folder or "
+                   "or a folder of such files. For a network of several inputs: NAME=ARRAY for each, or a folder or "
                    "an .npz file with arrays of these names")
                 ->type_name("");
             app.add_option("-o,--out", options->out,
