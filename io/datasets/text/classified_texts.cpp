@@ -205,10 +205,10 @@ Section text_classification_choice() {
            "The key or the column of the class: a number from 0, or a name. Names are numbered in bytewise order.")
       .key("tokenizer", &ClassifiedTextOptions::tokenizer,
            "bytes, or the path of a tokenizer.json, of a rank file of tiktoken, of a model of SentencePiece, or of a "
-           "folder that holds one. The tokens that the file puts before and after a text, such as [CLS] and [SEP], are "
-           "part of a sample; padding is its padding token, such as [PAD], or token 0 if it has none. Without a "
-           "tokenizer, words are numbered as by Keras' TextVectorization: 0 is padding, 1 an unknown word, and the words "
-           "of the training texts follow by how often they occur. The run keeps this vocabulary for `predict`.")
+           "folder that holds one. The tokens that the file puts before and after a text, such as [CLS] and [SEP], "
+           "are part of a sample; padding is its padding token, such as [PAD], or token 0 if it has none. Without a "
+           "tokenizer, words are numbered as by Keras' TextVectorization: 0 is padding, 1 an unknown word, and the "
+           "words of the training texts follow by how often they occur. The run keeps this vocabulary for `predict`.")
       .key("max_tokens", &ClassifiedTextOptions::max_tokens,
            "Without a tokenizer: the largest vocabulary, with padding and the unknown word. Default: all words.",
            at_least(3))
