@@ -1,21 +1,24 @@
 #!/usr/bin/env python3
 """Disturbs real runs at seeded moments, and compares their final weights with those of undisturbed runs.
 
-usage: scripts/bench/faults --runs N [--seed S] [--trainctl PROGRAM] [--only I] [--limit SECONDS] [--torchrun PYTHON]
+usage: scripts/bench/faults --runs N [--seed S] [--trainctl PROGRAM] [--jobs N] [--only I] [--limit SECONDS]
+                            [--torchrun PYTHON]
 
 Each run trains a small network under data, shard, pipeline or reproducible on 1 to 4 ranks. It is killed, suspended, stopped or
 resized, its disk is full for a while, its newest checkpoint is damaged, or the link of a host is cut for a while, which needs
 root. It is started again until it is complete. Prints a table by fault, and the runs that failed with their seeds; the exit
-code is 1 if there are any. --only I repeats run I of a seed.
+code is 1 if there are any. --jobs N disturbs N runs at a time, and --only I repeats run I of a seed.
 --torchrun PYTHON also measures the time from the kill of a rank to the first step after the restart, beside torchrun's elastic
 restart with the PyTorch of this Python.
 """
 import argparse
+import concurrent.futures
 import os
 import shutil
 import statistics
 import sys
 import tempfile
+import threading
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from configs import CONFIG, STRATEGIES  # noqa: E402
@@ -44,14 +47,15 @@ class References:
     """The hashes of undisturbed runs, each of which runs when it is first needed."""
 
     def __init__(self, trainctl, config, folder, limit):
-        self.arguments, self.limit, self.hashes = (trainctl, config, folder), limit, {}
+        self.arguments, self.limit, self.hashes, self.lock = (trainctl, config, folder), limit, {}, threading.Lock()
 
     def of(self, strategy, ranks):
         """The hashes that a run may end with: one hash for all numbers of ranks, if the run may be resized."""
         ranks = strategy.ranks[0] if strategy.resizes else ranks
-        if (strategy, ranks) not in self.hashes:
-            self.hashes[strategy, ranks] = undisturbed_hashes(*self.arguments, strategy, ranks, self.limit)
-        return {self.hashes[strategy, ranks]}
+        with self.lock:
+            if (strategy, ranks) not in self.hashes:
+                self.hashes[strategy, ranks] = undisturbed_hashes(*self.arguments, strategy, ranks, self.limit)
+            return {self.hashes[strategy, ranks]}
 
 
 def median(values, text):
@@ -81,22 +85,29 @@ def campaign(options, folder):
     why = why_no_hosts()
     if why:
         print("skipped the runs whose link is cut: " + why.removeprefix("skipped: "))
-    results = []
     numbers = range(options.runs) if options.only is None else [options.only]
-    for number in numbers:
-        if why and FAULTS[number % len(FAULTS)] == "cut link":
-            continue
+    numbers = [number for number in numbers if not why or FAULTS[number % len(FAULTS)] != "cut link"]
+
+    def disturbed(number):
         place = os.path.join(folder, f"run-{number}")
         os.mkdir(place)
         run = DisturbedRun(options.trainctl, config, place, options.seed, number, options.limit)
-        expected = references.of(run.strategy, run.result.ranks)
-        result = run.run(expected)
-        results.append(result)
+        result = run.run(references.of(run.strategy, run.result.ranks))
         if sys.stderr.isatty() or result.problem or options.only is not None:
             print(f"run {number}: {result.fault}, {result.strategy} on {result.ranks} ranks: "
                   f"{result.problem or 'equal'}", file=sys.stderr)
         if not result.problem:
             shutil.rmtree(place)
+        return result
+
+    pool = concurrent.futures.ThreadPoolExecutor(options.jobs)
+    results = []
+    try:
+        results.extend(pool.map(disturbed, numbers))
+    except KeyboardInterrupt:
+        print("interrupted: ends the runs in progress", file=sys.stderr)
+    finally:
+        pool.shutdown(cancel_futures=True)
     return results
 
 
@@ -104,6 +115,7 @@ def parse():
     parser = argparse.ArgumentParser(usage=__doc__.split("\n\n")[1].removeprefix("usage: "))
     parser.add_argument("--runs", type=int, default=0)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--only", type=int)
     parser.add_argument("--limit", type=float, default=180, help="seconds that a run may take")
     parser.add_argument("--trainctl", default=os.path.join(ROOT, "build/release/trainctl"))

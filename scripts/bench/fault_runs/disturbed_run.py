@@ -134,7 +134,8 @@ class DisturbedRun:
         self.disturbances.append((step, now))
         if self.result.fault == "SIGSTOP of a rank" and len(ranks) == 1:
             return
-        wait_until(lambda: self.process.command.poll() is not None or self.next_start(now) is not None, end - time.monotonic())
+        wait_until(lambda: self.process.command.poll() is not None or self.next_start(now) is not None, end - time.monotonic(),
+                   pause=0.1)
 
     def act(self, ranks):
         fault, command = self.result.fault, self.process.command.pid

@@ -69,16 +69,26 @@ def events(directory, name=None):
 
 
 def steps_done(directory):
-    """The last step that the run has logged."""
-    steps = events(directory, "step")
-    return steps[-1]["step"] if steps else 0
+    """The last step that the run has logged: of the last 16 kB of its metrics.jsonl, which hold many events."""
+    try:
+        with open(os.path.join(directory, "metrics.jsonl"), "rb") as file:
+            begin = max(0, os.fstat(file.fileno()).st_size - (1 << 14))
+            file.seek(begin)
+            lines = file.read().split(b"\n")[1 if begin else 0:-1]
+    except FileNotFoundError:
+        return 0
+    for line in reversed(lines):
+        event = json.loads(line)
+        if event["event"] == "step":
+            return event["step"]
+    return 0
 
 
-def wait_until(condition, seconds):
-    """Whether the condition becomes true in time."""
+def wait_until(condition, seconds, pause=0.01):
+    """Whether the condition becomes true in time. It is tried after each pause, which is in seconds."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if condition():
             return True
-        time.sleep(0.01)
+        time.sleep(pause)
     return False
