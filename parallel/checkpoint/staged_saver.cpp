@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "core/base/background_thread.h"
 #include "core/base/clock.h"
 #include "core/base/failure.h"
 #include "core/base/format.h"
@@ -167,6 +168,7 @@ bool StagedSaver::is_idle() const {
 
 // The thread's function. A failure ends the run: nothing is written after it.
 void StagedSaver::write_staged() {
+  work_in_background();
   std::unique_lock lock(mutex_);
   while (true) {
     changed_.wait(lock, [this] { return ends_ || !queue_.empty(); });
