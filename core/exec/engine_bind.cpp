@@ -1,6 +1,7 @@
 // Prepares an engine for its steps: allocates memory and step buffers, and binds kernels and each program's work.
 #include <algorithm>
 
+#include "core/exec/copy_schedule.h"
 #include "core/exec/engine_parts.h"
 #include "core/exec/named_tensors.h"
 
@@ -99,30 +100,16 @@ void Engine::bind(int program) {
     if (added) entry->second = bind_segment(program, segment, *bound);
     return entry->second;
   };
-  const auto add = [&](const ScheduleItem& item) {
+  units_of(0, placed.copies_segment);
+  bound->prepares = begins_with_prepare(placed);
+  for (const ScheduleItem& item : schedule_with_copies(placed, backend_.updates_copies())) {
+    if (item.waits) bound->work->wait_for_all();
+    bind_batch(program, item, *bound);
     for (StepUnit unit : units_of(item.stream, item.segment)) {
       unit.slot = slot(item.slot);
       unit.stream = item.stream;
       bound->work->add(unit);
     }
-  };
-  const ScheduleItem copies{placed.copies_segment, 0, 0};
-  units_of(0, copies.segment);
-  const std::vector<ScheduleItem>& schedule = placed.program.schedule;
-  bound->prepares = !schedule.empty() && placed.segment(schedule.front().segment).phase == Phase::prepare;
-  if (bound->trains && !backend_.updates_copies() && !bound->prepares) add(copies);
-  // The kernels of optimizers may write the copies of what they update, but nothing writes those of teachers.
-  const bool rewrites = !backend_.updates_copies() || !moved_parameters(placed).empty();
-  bool updated = false;  // whether a player has changed parameters since the copies were written
-  for (const ScheduleItem& item : placed.program.schedule) {
-    if (item.waits) bound->work->wait_for_all();
-    const Phase phase = placed.segment(item.segment).phase;
-    if (updated && phase == Phase::forward && rewrites) add(copies);
-    if (phase == Phase::update) updated = true;
-    if (phase == Phase::forward || phase == Phase::prepare) updated = false;  // the copies are written there
-    bind_batch(program, item, *bound);
-    add(item);
-    if (phase == Phase::prepare) add(copies);
   }
   for (const auto& buffers : step_buffers_) bound->results.push_back(results_of(program, *buffers));
   bound->work->complete([this, &results = bound->results](int buffer) {

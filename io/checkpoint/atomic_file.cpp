@@ -22,7 +22,7 @@ namespace trainctl {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::int64_t chunk = 1 << 20;  // hashed while it is still in the cache
+constexpr std::int64_t chunk = 256 << 10;  // hashed while it is still in a core's own cache
 
 std::string folder_of(const std::string& path) {
   const fs::path folder = fs::path(path).parent_path();

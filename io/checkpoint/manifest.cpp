@@ -11,6 +11,7 @@
 #include "core/base/format.h"
 #include "core/base/hash.h"
 #include "core/base/json.h"
+#include "core/base/json_append.h"
 #include "core/base/json_parse.h"
 #include "core/tensor/extent_json.h"
 
@@ -41,14 +42,16 @@ std::string seal_of(std::string_view body) {
   return ",\n  \"manifest_sha256\": \"" + sha256(body.data(), body.size()) + "\"\n}\n";
 }
 
-Json to_json(const Manifest::File& file) {
-  Json tensors = Json::object();
-  for (const Manifest::Tensor& tensor : file.tensors) {
-    Json& entry = tensors[tensor.name];
-    entry = {{"shape", tensor.shape.sizes()}, {"xxh3", tensor.xxh3}};
-    if (!tensor.extent.is_whole()) entry["extent"] = to_json(tensor.extent);
+// Appends {"name": "text", ...}.
+void append(std::string& text, const SnapshotMetadata& metadata) {
+  text += '{';
+  for (const auto& [name, value] : metadata) {
+    text += text.back() == '{' ? "\n    " : ",\n    ";
+    append_json_string(text, name);
+    text += ": ";
+    append_json_string(text, value);
   }
-  return {{"bytes", file.seal.bytes}, {"sha256", file.seal.sha256}, {"tensors", tensors}};
+  text += metadata.empty() ? "}" : "\n  }";
 }
 
 // Reads a manifest from its JSON; numbers that are out of range are reported by name.
@@ -77,23 +80,6 @@ class ManifestReader {
     return manifest;
   }
 
-  Manifest::File read_file(const std::string& name, const Json& json) const {
-    Manifest::File file{name, {whole(json, "bytes", std::numeric_limits<std::int64_t>::max()), json.at("sha256")}, {}};
-    for (const auto& [tensor, value] : json.at("tensors").items()) {
-      std::vector<std::int64_t> sizes;
-      std::int64_t count = 1;
-      for (const Json& size : value.at("shape")) {
-        sizes.push_back(whole(size, "a tensor's size", 0, max_number));
-        if (__builtin_mul_overflow(count, sizes.back(), &count) || count > max_number) fail(tensor, value.at("shape"));
-      }
-      const Shape shape(std::move(sizes));
-      const auto extent = extent_from_json(value.value("extent", Json()), shape);
-      if (!extent) fail(tensor + "'s extent", value.at("extent"));
-      file.tensors.push_back({tensor, shape, value.at("xxh3"), *extent});
-    }
-    return file;
-  }
-
  private:
   // Upper bound of steps, epochs, samples and bytes. No run reaches it, and sums and small multiples of such numbers
   // cannot overflow.
@@ -113,6 +99,23 @@ class ManifestReader {
   }
   std::int64_t whole(const Json& json, const char* name, std::int64_t max) const {
     return whole(json.at(name), name, 0, max);
+  }
+
+  Manifest::File read_file(const std::string& name, const Json& json) const {
+    Manifest::File file{name, {whole(json, "bytes", std::numeric_limits<std::int64_t>::max()), json.at("sha256")}, {}};
+    for (const auto& [tensor, value] : json.at("tensors").items()) {
+      std::vector<std::int64_t> sizes;
+      std::int64_t count = 1;
+      for (const Json& size : value.at("shape")) {
+        sizes.push_back(whole(size, "a tensor's size", 0, max_number));
+        if (__builtin_mul_overflow(count, sizes.back(), &count) || count > max_number) fail(tensor, value.at("shape"));
+      }
+      const Shape shape(std::move(sizes));
+      const auto extent = extent_from_json(value.value("extent", Json()), shape);
+      if (!extent) fail(tensor + "'s extent", value.at("extent"));
+      file.tensors.push_back({tensor, shape, value.at("xxh3"), *extent});
+    }
+    return file;
   }
 
   BestResult read_best(const Json& json) const {
@@ -157,15 +160,28 @@ std::vector<const Manifest::File*> Manifest::files_of(SnapshotContent content) c
   return found;
 }
 
-std::string to_text(const Manifest::File& file) { return json_text({{"name", file.name}, {"record", to_json(file)}}); }
-
-Manifest::File parse_file_record(const std::string& text) {
-  const Json json = parse_json(text);
-  const std::string name = json.at("name");
-  return ManifestReader(name).read_file(name, json.at("record"));
+void FileRecord::add(std::string_view name, const Shape& shape, const TensorExtent& extent, std::string_view xxh3) {
+  tensors_ += tensors_.empty() ? "\n        " : ",\n        ";
+  append_json_string(tensors_, name);
+  tensors_ += ": {\"shape\": ";
+  append_json_list(tensors_, shape.sizes());
+  tensors_ += ", \"xxh3\": ";
+  append_json_string(tensors_, xxh3);
+  if (!extent.is_whole()) tensors_ += ", \"extent\": " + json_text(to_json(extent));
+  tensors_ += '}';
 }
 
-std::string to_text(const Manifest& manifest) {
+std::string FileRecord::finish(std::string_view file_name, const FileSeal& seal) {
+  std::string text;
+  append_json_string(text, file_name);
+  text += ": {\n      \"bytes\": " + std::to_string(seal.bytes) + ",\n      \"sha256\": ";
+  append_json_string(text, seal.sha256);
+  text += ",\n      \"tensors\": {" + tensors_;
+  text += tensors_.empty() ? "}\n    }" : "\n      }\n    }";
+  return text;
+}
+
+std::string to_text(const Manifest& manifest, std::span<const std::string> files) {
   const DataPosition& position = manifest.position;
   Json json;
   json["format"] = "trainctl checkpoint";
@@ -175,13 +191,16 @@ std::string to_text(const Manifest& manifest) {
   json["position"] = {{"seed", position.seed}, {"epoch", position.epoch}, {"offset", position.offset}};
   json["mesh"] = manifest.mesh;
   json["metrics"] = json_numbers(manifest.metrics);
-  json["facts"] = Json(manifest.metadata);
   json["best"] = manifest.best ? to_json(*manifest.best) : Json();
-  json["files"] = Json::object();
-  for (const Manifest::File& file : manifest.files) json["files"][file.name] = to_json(file);
   std::string body = json_text(json, 2);
   body.resize(body.size() - 2);  // "\n}"
-  return body + seal_of(body);
+  body += ",\n  \"facts\": ";
+  append(body, manifest.metadata);
+  body += ",\n  \"files\": {";
+  for (const std::string& file : files) body += (body.back() == '{' ? "\n    " : ",\n    ") + file;
+  body += files.empty() ? "}" : "\n  }";
+  body += seal_of(body);
+  return body;
 }
 
 Manifest parse_manifest(const std::string& text, const std::string& path) {

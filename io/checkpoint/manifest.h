@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/json.h"
@@ -58,14 +60,23 @@ struct Manifest {
 // Returns the best result as in the manifest and `inspect --json`: monitor, mode ("max" or "min"), value and step.
 Json to_json(const BestResult& best);
 
-// Converts a file's record, which a writer returns for the manifest, to JSON and back. The argument of
-// parse_file_record() must come from to_text().
-std::string to_text(const Manifest::File& file);
-Manifest::File parse_file_record(const std::string& text);
+// Writes what the manifest says of one file, tensor by tensor. It is a part of the manifest's text, so that a
+// checkpoint of many tensors is neither built as values nor parsed again while training continues.
+class FileRecord {
+ public:
+  // `extent`: the shard that is in the file; `xxh3`: the hash of its bytes.
+  void add(std::string_view name, const Shape& shape, const TensorExtent& extent, std::string_view xxh3);
+  // Returns the name and the value of a member of the manifest's object `files`. The record must not be used
+  // afterwards.
+  std::string finish(std::string_view file_name, const FileSeal& seal);
 
-// Returns JSON that ends with the SHA-256 of everything before it. Format versions 1 (one file) and 2 (several files)
-// also had the hash of all weights together.
-std::string to_text(const Manifest& manifest);
+ private:
+  std::string tensors_;
+};
+
+// Returns JSON that ends with the SHA-256 of everything before it. `files`: the records of the manifest's files, whose
+// own list is not read. Format versions 1 (one file) and 2 (several files) also had the hash of all weights together.
+std::string to_text(const Manifest& manifest, std::span<const std::string> files);
 
 // Throws Error{data}, beginning with `path`, if the text is damaged, has a number that is out of range, or has a newer
 // format version.

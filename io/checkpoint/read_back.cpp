@@ -1,4 +1,4 @@
-// Compares a file with memory, a piece that fits into the processor's cache at a time.
+// Compares files with memory, a piece that fits into the processor's cache at a time.
 #include "io/checkpoint/read_back.h"
 
 #include <fcntl.h>
@@ -20,7 +20,7 @@
 namespace trainctl {
 namespace {
 
-constexpr std::size_t read_bytes = 1 << 20;  // bytes that are read at a time
+constexpr std::size_t read_bytes = 512 << 10;  // bytes that are read at a time
 constexpr std::size_t read_alignment =
     4 << 10;  // of memory, offsets and lengths for reads that bypass the kernel's copy
 
@@ -81,10 +81,6 @@ class UncachedFile {
   int descriptor_ = -1;
 };
 
-struct Free {
-  void operator()(std::byte* memory) const { std::free(memory); }
-};
-
 // Compares bytes that are read one after the other with the pieces.
 class Comparison {
  public:
@@ -120,32 +116,29 @@ class Comparison {
       "check the disk and its file system, or choose another run directory (--run-dir)");
 }
 
+}  // namespace
+
 // Whether the file has these bytes and no others.
-bool is_equal(const std::string& path, const std::string& shown, std::span<const FilePiece> pieces) {
+bool FileVerifier::is_equal(const std::string& path, const std::string& shown, std::span<const FilePiece> pieces) {
   std::int64_t expected = 0;
   for (const FilePiece& piece : pieces) expected += std::ssize(piece);
   UncachedFile file(path);
   const std::int64_t size = file.size();
   if (size < 0) throw_unreadable(path, shown);
   if (size != expected) return false;
-  const std::size_t bytes =
-      std::clamp((static_cast<std::size_t>(size) + read_alignment - 1) / read_alignment * read_alignment,
-                 read_alignment, read_bytes);
-  const std::unique_ptr<std::byte, Free> buffer(static_cast<std::byte*>(std::aligned_alloc(read_alignment, bytes)));
-  require(buffer != nullptr, "no memory to read a file");
+  if (!buffer_) buffer_.reset(static_cast<std::byte*>(std::aligned_alloc(read_alignment, read_bytes)));
+  require(buffer_ != nullptr, "no memory to read a file");
   Comparison comparison(pieces);
   for (std::int64_t offset = 0; offset < size;) {
-    const ssize_t count = file.read(buffer.get(), bytes, offset);
+    const ssize_t count = file.read(buffer_.get(), read_bytes, offset);
     if (count < 0) throw_unreadable(path, shown);
-    if (count == 0 || !comparison.equals({buffer.get(), static_cast<std::size_t>(count)})) return false;
+    if (count == 0 || !comparison.equals({buffer_.get(), static_cast<std::size_t>(count)})) return false;
     offset += count;
   }
   return true;
 }
 
-}  // namespace
-
-void verify_file(const std::string& path, const std::string& shown, std::span<const FilePiece> pieces) {
+void FileVerifier::verify(const std::string& path, const std::string& shown, std::span<const FilePiece> pieces) {
   if (is_equal(path, shown, pieces)) return;
   throw Error(ErrorKind::resource, SourceLocation{shown},
               format("{} differs on the disk from what was written", std::filesystem::path(path).filename().string()),

@@ -2,6 +2,7 @@
 #include "io/checkpoint/safetensors.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 #include <utility>
@@ -9,6 +10,7 @@
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/base/json.h"
+#include "core/base/json_append.h"
 #include "core/exec/interfaces/snapshot.h"
 
 namespace trainctl {
@@ -36,27 +38,44 @@ std::string_view dtype_name(DType dtype) {
   return "?";
 }
 
+void require_different_names(std::span<const NamedTensor> tensors) {
+  std::vector<std::string_view> names{"__metadata__"};
+  for (const NamedTensor& tensor : tensors) names.push_back(tensor.name);
+  std::sort(names.begin(), names.end());
+  const auto twice = std::adjacent_find(names.begin(), names.end());
+  if (twice != names.end()) throw Error(ErrorKind::internal, format("two tensors have the name '{}'", *twice));
+}
+
 }  // namespace
 
 std::string safetensors_head(std::span<const NamedTensor> tensors, const std::map<std::string, std::string>& metadata) {
-  Json header = Json::object();
-  if (!metadata.empty()) header["__metadata__"] = metadata;
+  require_different_names(tensors);
+  std::uint64_t length = 0;
+  std::string text(sizeof length, '\0');
+  text += '{';
+  if (!metadata.empty()) text += "\"__metadata__\":" + json_text(Json(metadata));
   std::int64_t offset = 0;
   for (const NamedTensor& tensor : tensors) {
     const Shape shape = tensor.extent.shape(tensor.shape);
-    require(tensor.view.count == shape.count() && !header.contains(tensor.name),
-            "the name or size of tensor '" + tensor.name + "' is wrong");
-    header[tensor.name] = {{"dtype", dtype_name(tensor.view.dtype)},
-                           {"shape", shape.sizes()},
-                           {"data_offsets", {offset, offset + tensor.view.bytes()}}};
+    if (tensor.view.count != shape.count()) {
+      throw Error(ErrorKind::internal, format("the size of tensor '{}' is wrong", tensor.name));
+    }
+    if (text.back() != '{') text += ',';
+    append_json_string(text, tensor.name);
+    text += ":{\"dtype\":\"";
+    text += dtype_name(tensor.view.dtype);
+    text += "\",\"shape\":";
+    append_json_list(text, shape.sizes());
+    text += ",\"data_offsets\":";
+    append_json_list(text, std::array{offset, offset + tensor.view.bytes()});
+    text += '}';
     offset += tensor.view.bytes();
   }
-  std::string text = json_text(header);
+  text += '}';
   text.resize((text.size() + 7) / 8 * 8, ' ');  // so that the tensors are aligned
-  const std::uint64_t length = text.size();
-  std::string head(sizeof length, '\0');
-  std::memcpy(head.data(), &length, sizeof length);
-  return head + text;
+  length = text.size() - sizeof length;
+  std::memcpy(text.data(), &length, sizeof length);
+  return text;
 }
 
 void write_safetensors(OutputFile& file, std::span<const NamedTensor> tensors,

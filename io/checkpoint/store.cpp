@@ -13,7 +13,6 @@
 #include "core/base/hash.h"
 #include "core/base/log.h"
 #include "io/checkpoint/load.h"
-#include "io/checkpoint/read_back.h"
 #include "io/checkpoint/safetensors.h"
 #include "io/checkpoint/temporary_name.h"
 
@@ -32,6 +31,21 @@ void remove_checkpoint(const fs::path& path) {
   fs::rename(path, renamed, error);
   if (!error) fs::remove_all(renamed, error);
   if (error) log::warning(format("{}: cannot remove the old checkpoint: {}", path.string(), error.message()));
+}
+
+// Returns the memory of the shards in their order; shards that follow each other in memory, as in a staged copy, are
+// one piece.
+std::vector<FilePiece> pieces_of(std::span<const NamedTensor> shards) {
+  std::vector<FilePiece> pieces;
+  for (const NamedTensor& shard : shards) {
+    const FilePiece own{shard.view.as<const std::byte>(), static_cast<std::size_t>(shard.view.bytes())};
+    if (!pieces.empty() && pieces.back().data() + pieces.back().size() == own.data()) {
+      pieces.back() = {pieces.back().data(), pieces.back().size() + own.size()};
+    } else {
+      pieces.push_back(own);
+    }
+  }
+  return pieces;
 }
 
 }  // namespace
@@ -100,15 +114,14 @@ std::string CheckpointStore::commit(const Snapshot& snapshot, std::span<const st
   manifest.metrics = snapshot.metrics;
   manifest.metadata = snapshot.metadata;
   manifest.best = snapshot.best;
-  for (const std::string& file : files) manifest.files.push_back(parse_file_record(file));
   {
-    const std::string text = to_text(manifest);
+    const std::string text = to_text(manifest, files);
     const std::string path = pending_target_.address + "/" + manifest_file;
     OutputFile file(path, pending_target_.path, pending_target_.bytes);
     file.write(text.data(), static_cast<std::int64_t>(text.size()));
     file.finish();
     const FilePiece piece = std::as_bytes(std::span(text));
-    if (policy_.storage == Storage::disk) verify_file(path, pending_target_.path, {&piece, 1});
+    if (policy_.storage == Storage::disk) verifier_.verify(path, pending_target_.path, {&piece, 1});
   }
   if (policy_.require_current) policy_.require_current();
   folder->commit();
@@ -178,18 +191,15 @@ std::string FolderSink::write(const SnapshotTarget& target, const SnapshotFile& 
   const std::string name = file_name(file);
   const std::string path = target.address + "/" + name;
   const std::string head = safetensors_head(shards, {{"format", "trainctl"}});
-  std::vector<FilePiece> pieces{std::as_bytes(std::span(head))};
-  for (const NamedTensor& shard : shards) {
-    pieces.emplace_back(shard.view.as<const std::byte>(), static_cast<std::size_t>(shard.view.bytes()));
-  }
+  std::vector<FilePiece> pieces = pieces_of(shards);
+  pieces.insert(pieces.begin(), std::as_bytes(std::span(head)));
   OutputFile output(path, target.path, target.bytes);
   for (const FilePiece& piece : pieces) output.write(piece.data(), std::ssize(piece));
-  Manifest::File record{name, output.finish(), {}};
-  if (storage_ == Storage::disk) verify_file(path, target.path, pieces);
-  for (const NamedTensor& shard : shards) {
-    record.tensors.push_back({shard.name, shard.shape, tensor_hash(shard.view), shard.extent});
-  }
-  return to_text(record);
+  const FileSeal seal = output.finish();
+  if (storage_ == Storage::disk) verifier_.verify(path, target.path, pieces);
+  FileRecord record;
+  for (const NamedTensor& shard : shards) record.add(shard.name, shard.shape, shard.extent, tensor_hash(shard.view));
+  return record.finish(name, seal);
 }
 
 std::string tensor_hash(const View& view) {

@@ -17,6 +17,7 @@
 #include "core/exec/interfaces/snapshot.h"
 #include "io/checkpoint/atomic_file.h"
 #include "io/checkpoint/manifest.h"
+#include "io/checkpoint/read_back.h"
 
 namespace trainctl {
 
@@ -45,12 +46,13 @@ class FolderSink final : public SnapshotSink {
  public:
   explicit FolderSink(Storage storage = Storage::disk) : storage_(storage) {}
 
-  // Returns the file's record for the manifest: see to_text(const Manifest::File&).
+  // Returns the file's record in the manifest: see FileRecord.
   std::string write(const SnapshotTarget& target, const SnapshotFile& file,
                     std::span<const NamedTensor> shards) override;
 
  private:
   Storage storage_;
+  FileVerifier verifier_;
 };
 
 // Returns the hash of a shard's bytes as in manifests: XXH3, 16 hexadecimal digits.
@@ -94,6 +96,7 @@ class CheckpointStore final : public SnapshotStore {
   std::string folder_;
   StorePolicy policy_;
   std::int64_t next_sequence_ = 1;
+  FileVerifier verifier_;
   SnapshotTarget pending_target_;          // target of the pending checkpoint
   std::unique_ptr<AtomicFolder> pending_;  // the checkpoint that is being written; null if there is none
 };

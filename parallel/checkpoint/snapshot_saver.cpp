@@ -21,11 +21,18 @@ std::unique_ptr<std::byte[]> allocate(const std::vector<NamedTensor>& shards) {
   return std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(bytes));
 }
 
-// Returns the shards with the memory in which this rank holds them.
-std::vector<NamedTensor> with_memory(std::vector<NamedTensor> shards, std::span<const NamedTensor> held) {
-  const auto held_by_name = by_name(held);
-  for (NamedTensor& shard : shards) shard.view = held_by_name.at(shard.name)->view;
-  return shards;
+// Sets the shards' memory to where this rank holds them. Each search begins behind the last shard that was found, and
+// so finds the next one at once if both lists have the same order.
+void set_memory(std::vector<NamedTensor>& shards, std::span<const NamedTensor> held) {
+  auto next = held.begin();
+  for (NamedTensor& shard : shards) {
+    const auto is_held = [&](const NamedTensor& tensor) { return tensor.name == shard.name; };
+    auto found = std::find_if(next, held.end(), is_held);
+    if (found == held.end()) found = std::find_if(held.begin(), next, is_held);
+    require(found != held.end() && is_held(*found), "a snapshot lacks a tensor of its plan");
+    shard.view = found->view;
+    next = found + 1;
+  }
 }
 
 }  // namespace
@@ -45,7 +52,10 @@ SnapshotSaver::SnapshotSaver(const SnapshotPlan& plan, SnapshotOutlet outlet, Co
 void SnapshotSaver::add_files(const ShardPlan& plan, SnapshotContent content) {
   const std::vector<int>& writers = plan.writers();
   for (std::size_t i = 0; i < writers.size(); ++i) {
-    files_.push_back({&plan, {content, static_cast<int>(i) + 1, static_cast<int>(writers.size())}, writers[i]});
+    File file{{content, static_cast<int>(i) + 1, static_cast<int>(writers.size())}, writers[i], {}};
+    const bool is_sent = ranks_.rank() == 0 && !can_write(file);
+    if (file.rank == ranks_.rank() || is_sent) file.shards = plan.shards_of(file.rank);
+    files_.push_back(std::move(file));
   }
   bytes_ += plan.bytes();
 }
@@ -89,21 +99,15 @@ void SnapshotSaver::share(SnapshotTarget& target) {
 std::vector<std::string> SnapshotSaver::write_files(const Snapshot& snapshot, const SnapshotTarget& target) {
   JointAttempt attempt(ranks_, stream_);
   std::vector<std::string> records(files_.size());
-  const auto can_write = [this](const File& file) { return can_write_[static_cast<std::size_t>(file.rank)] != 0; };
-  const auto shards = [&](const File& file) {
-    std::vector<NamedTensor> planned = file.plan->shards_of(file.rank);
-    if (file.rank != ranks_.rank()) return planned;
-    const bool weights = file.file.content == SnapshotContent::weights;
-    return with_memory(std::move(planned), weights ? snapshot.weights : snapshot.state);
-  };
   for (std::size_t i = 0; i < files_.size(); ++i) {
-    const File& file = files_[i];
-    if (file.rank != ranks_.rank() || !can_write(file)) continue;
-    attempt.run([&] { records[i] = outlet_.sink->write(target, file.file, shards(file)); });
+    File& file = files_[i];
+    if (file.rank != ranks_.rank()) continue;
+    set_memory(file.shards, file.file.content == SnapshotContent::weights ? snapshot.weights : snapshot.state);
+    if (can_write(file)) attempt.run([&] { records[i] = outlet_.sink->write(target, file.file, file.shards); });
   }
   for (std::size_t i = 0; i < files_.size(); ++i) {
     const bool involved = files_[i].rank == ranks_.rank() || ranks_.rank() == 0;
-    if (involved && !can_write(files_[i])) write_on_rank_0(files_[i], shards(files_[i]), target, attempt, records[i]);
+    if (involved && !can_write(files_[i])) write_on_rank_0(files_[i], target, attempt, records[i]);
   }
   attempt.throw_if_any_failed();
   for (std::size_t i = 0; i < files_.size(); ++i) {
@@ -116,15 +120,15 @@ std::vector<std::string> SnapshotSaver::write_files(const Snapshot& snapshot, co
 
 // Writes the file of a rank without a sink: rank 0 receives all its shards, even if an earlier file failed, and writes
 // them.
-void SnapshotSaver::write_on_rank_0(const File& file, const std::vector<NamedTensor>& shards,
-                                    const SnapshotTarget& target, JointAttempt& attempt, std::string& record) {
+void SnapshotSaver::write_on_rank_0(const File& file, const SnapshotTarget& target, JointAttempt& attempt,
+                                    std::string& record) {
   if (ranks_.rank() == file.rank) {
-    for (const NamedTensor& shard : shards) ranks_.send(shard.view, 0, stream_);
+    for (const NamedTensor& shard : file.shards) ranks_.send(shard.view, 0, stream_);
     stream_.synchronize();
     return;
   }
-  const std::unique_ptr<std::byte[]> memory = allocate(shards);
-  std::vector<NamedTensor> received = shards;
+  const std::unique_ptr<std::byte[]> memory = allocate(file.shards);
+  std::vector<NamedTensor> received = file.shards;
   std::byte* next = memory.get();
   for (NamedTensor& shard : received) {
     shard.view = {next, DType::float32, shard.extent.count(shard.shape)};

@@ -24,7 +24,7 @@ struct SnapshotOutlet {
 // Used by one thread at a time; while it saves, no other thread uses its communicator.
 class SnapshotSaver {
  public:
-  // All ranks must call this constructor. The plan and the objects that the outlet points to must outlive the saver.
+  // All ranks must call this constructor. The objects that the outlet points to must outlive the saver.
   SnapshotSaver(const SnapshotPlan& plan, SnapshotOutlet outlet, Communicator& ranks, Stream& stream);
 
   // The number of bytes of the checkpoint's tensors.
@@ -38,17 +38,18 @@ class SnapshotSaver {
  private:
   // A file that every checkpoint has.
   struct File {
-    const ShardPlan* plan;
     SnapshotFile file;
     int rank;  // rank that holds the file's shards
+    // On the ranks that write or send the file: its shards, whose memory is that of the snapshot being saved.
+    std::vector<NamedTensor> shards;
   };
 
   void add_files(const ShardPlan& plan, SnapshotContent content);
+  bool can_write(const File& file) const { return can_write_[static_cast<std::size_t>(file.rank)] != 0; }
   bool holds_all_on_rank_0() const;
   void share(SnapshotTarget& target);
   std::vector<std::string> write_files(const Snapshot& snapshot, const SnapshotTarget& target);
-  void write_on_rank_0(const File& file, const std::vector<NamedTensor>& shards, const SnapshotTarget& target,
-                       JointAttempt& attempt, std::string& record);
+  void write_on_rank_0(const File& file, const SnapshotTarget& target, JointAttempt& attempt, std::string& record);
 
   SnapshotOutlet outlet_;
   Communicator& ranks_;

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "core/base/background_thread.h"
 #include "core/base/clock.h"
 #include "core/base/failure.h"
 #include "core/base/format.h"
@@ -63,10 +64,12 @@ StagedSaver::Copy StagedSaver::make_copy() const {
   for (const auto* tensors : {&weights_, &state_}) {
     for (const NamedTensor& tensor : *tensors) bytes += tensor.view.bytes();
   }
-  Copy copy{.memory = engine_.allocate_host(bytes), .weights = weights_, .state = state_};
+  Copy copy{.memory = engine_.allocate_host(bytes)};
+  copy.snapshot.weights = weights_;
+  copy.snapshot.state = state_;
   std::byte* next = copy.memory.get();
   if (bytes > 0) std::memset(next, 0, static_cast<std::size_t>(bytes));  // maps the pages now, not during stage()
-  for (auto* tensors : {&copy.weights, &copy.state}) {
+  for (auto* tensors : {&copy.snapshot.weights, &copy.snapshot.state}) {
     for (NamedTensor& tensor : *tensors) {
       tensor.view.data = next;
       next += tensor.view.bytes();
@@ -107,9 +110,9 @@ void StagedSaver::stage_copy(Snapshot snapshot) {
   std::int64_t bytes = 0;
   for (const NamedTensor& tensor : weights_) bytes += tensor.view.bytes();
   engine_.copy(state_, copy.memory.get() + bytes);
+  snapshot.weights = std::move(copy.snapshot.weights);
+  snapshot.state = std::move(copy.snapshot.state);
   copy.snapshot = std::move(snapshot);
-  copy.snapshot.weights = copy.weights;
-  copy.snapshot.state = copy.state;
   copy.begin = begin;
   copy.stall = seconds_now() - begin;
   stage_seconds_ = seconds_now() - begin_of_copy;
@@ -165,6 +168,7 @@ bool StagedSaver::is_idle() const {
 
 // The thread's function. A failure ends the run: nothing is written after it.
 void StagedSaver::write_staged() {
+  work_in_background();
   std::unique_lock lock(mutex_);
   while (true) {
     changed_.wait(lock, [this] { return ends_ || !queue_.empty(); });

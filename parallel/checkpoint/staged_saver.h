@@ -70,10 +70,9 @@ class StagedSaver {
   bool is_idle() const;
 
  private:
-  // Memory for this rank's shards, and the snapshot that is written from it.
+  // Memory for this rank's shards, and the snapshot that is written from it, whose tensors always lie there.
   struct Copy {
     Memory memory;
-    std::vector<NamedTensor> weights, state;
     Snapshot snapshot;
     double begin = 0;  // time at which stage() was called
     double stall = 0;  // seconds that stage() took

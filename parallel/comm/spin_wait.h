@@ -23,7 +23,8 @@ class SpinWait {
         spins_(oversubscribed || call.background ? 0 : spin_limit),
         sleeps_(call.data.bytes() <= small_bytes_limit),
         time_before_sleep_(call.background ? std::chrono::nanoseconds(0) : usual_time_before_sleep),
-        sleep_part_(call.background ? 2 : 64) {}
+        sleep_part_(call.background ? 2 : 64),
+        longest_sleep_(call.background ? std::chrono::milliseconds(10) : std::chrono::milliseconds(2)) {}
 
   // Must be called after each unsuccessful poll. Returns false once the wait has to end (see PeerWait).
   bool wait() {
@@ -35,7 +36,7 @@ class SpinWait {
     const auto waited = wait_.waited();
     if (sleeps_ && waited >= time_before_sleep_) {
       // So the wait ends at most that part of its time too late, or the shortest sleep.
-      std::this_thread::sleep_for(std::clamp(waited / sleep_part_, shortest_sleep, longest_sleep));
+      std::this_thread::sleep_for(std::clamp(waited / sleep_part_, shortest_sleep, longest_sleep_));
       return wait_.goes_on();
     }
     sched_yield();
@@ -47,13 +48,13 @@ class SpinWait {
   static constexpr std::int64_t small_bytes_limit = 64 << 10;
   static constexpr std::chrono::nanoseconds usual_time_before_sleep = std::chrono::milliseconds(5);
   static constexpr std::chrono::nanoseconds shortest_sleep = std::chrono::microseconds(100);
-  static constexpr std::chrono::nanoseconds longest_sleep = std::chrono::milliseconds(2);
 
   PeerWait wait_;
   int spins_;
   bool sleeps_;
   std::chrono::nanoseconds time_before_sleep_;
   int sleep_part_;
+  std::chrono::nanoseconds longest_sleep_;
   unsigned polls_ = 0;
 };
 

@@ -1,7 +1,10 @@
 // Lists the actions of a simulated stage and tracks its state.
 #include "parallel/plan/simulated_stage.h"
 
+#include <algorithm>
+
 #include "core/base/error.h"
+#include "core/exec/copy_schedule.h"
 #include "core/graph/ops/collectives.h"
 
 namespace trainctl {
@@ -29,6 +32,12 @@ std::vector<StageAction> cut(const PlacedProgram& program, int number, const OpS
   }
   close(static_cast<int>(ops.size()));
   return actions;
+}
+
+// Whether the updates of the backend for which the program was compiled write compute copies.
+bool update_writes_copies(const PlacedProgram& program) {
+  return std::any_of(program.copies.begin(), program.copies.end(),
+                     [](const ComputeCopy& copy) { return copy.updated; });
 }
 
 // Adds the actions at the start of a step that refresh the compute copies which the update does not write.
@@ -68,9 +77,10 @@ std::vector<StageAction> stage_actions(const PlacedProgram& program, const RankL
   std::vector<std::vector<StageAction>> of_segments;
   for (int s = 0; s < static_cast<int>(program.segments.size()); ++s) of_segments.push_back(cut(program, s, seconds));
   std::vector<StageAction> actions;
-  add_stale_copies(program, seconds, actions);
+  const bool updates_copies = update_writes_copies(program);
+  if (updates_copies && !begins_with_prepare(program)) add_stale_copies(program, seconds, actions);
   int communications = 0;
-  for (const ScheduleItem& item : program.program.schedule) {
+  for (const ScheduleItem& item : schedule_with_copies(program, updates_copies)) {
     for (StageAction action : of_segments[static_cast<std::size_t>(item.segment)]) {
       action.item = item;
       if (action.kind == StageAction::Kind::communicate) action.communication = communications++;

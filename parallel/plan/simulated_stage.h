@@ -33,9 +33,10 @@ class OpSeconds {
   std::vector<std::vector<double>> seconds_;
 };
 
-// Returns the actions of a program: first those that refresh the compute copies which its update does not write, then
-// the ops in the order of the schedule. `list` holds the communications of the same program before it was compiled; the
-// ops between two of them are one action.
+// Returns the actions of a program: the ops in the order of the schedule, and those that write compute copies where the
+// engine runs them (schedule_with_copies()). Copies that are stale at the start of a step, although its update writes
+// others, come first. `list` holds the communications of the same program before it was compiled; the ops between two
+// of them are one action.
 std::vector<StageAction> stage_actions(const PlacedProgram& program, const RankList& list, const OpSeconds& seconds);
 
 // A lane is a sequence of communications that run one after the other: the communications along one axis. On CPUs the

@@ -1,8 +1,6 @@
 // Builds and trains a phase.
 #include "run/training/phase_training.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -19,26 +17,22 @@
 #include "parallel/bench/timeline.h"
 #include "parallel/checkpoint/gathered_hash.h"
 #include "parallel/comm/text.h"
-#include "parallel/health/faults/spoiled_batches.h"
-#include "parallel/health/stragglers.h"
 #include "parallel/launch/ranks/run_rank.h"
 #include "parallel/launch/ranks/status.h"
 #include "parallel/launch/situation.h"
 #include "parallel/mesh/axes.h"
 #include "parallel/trainer/evaluate.h"
-#include "parallel/trainer/hooks/fault_rehearsal.h"
 #include "parallel/trainer/hooks/result_warnings.h"
-#include "parallel/trainer/hooks/run_hooks.h"
 #include "parallel/trainer/loop/checkpoints.h"
 #include "parallel/trainer/loop/finite_check.h"
 #include "parallel/trainer/loop/loop.h"
-#include "parallel/trainer/loop/step_reports.h"
 #include "parallel/trainer/resume.h"
 #include "parallel/trainer/sample_watch.h"
 #include "parallel/trainer/training_plan.h"
 #include "run/job/job.h"
 #include "run/job/phases.h"
 #include "run/training/kept_step.h"
+#include "run/training/phase_hooks.h"
 #include "run/training/phase_savers.h"
 #include "run/training/phase_start.h"
 #include "run/training/rank_run.h"
@@ -82,8 +76,6 @@ class PhaseTraining {
  private:
   void open_batches(const DataPosition& start);
   void find_missing_best(std::int64_t step);
-  void make_hooks();
-  void rehearse_faults();
   LoopContext loop_parts();
   std::string search(int program, int back);
   std::optional<Evaluation> evaluate_validation(std::int64_t step);
@@ -100,18 +92,13 @@ class PhaseTraining {
   std::function<bool()> stop_requested_;
   std::unique_ptr<BatchSource> training_;
   std::unique_ptr<BatchSource> validation_;  // null: there is none
-  std::unique_ptr<SpoiledBatches> spoiled_;  // null: the run rehearses no faults
   MeshAxes axes_;
   OpRecorder profiler_;
   PhaseSavers savers_;
-  std::unique_ptr<SampleWatch> samples_;   // null: no samples are shown
   std::unique_ptr<ScalingWatch> scaling_;  // null: not a run of verify-scaling
   std::unique_ptr<ReplayWatch> replay_;    // null: not a run of replay
-  std::unique_ptr<ResultWarnings> warnings_;
-  std::vector<std::unique_ptr<TrainingHook>> hooks_;
+  std::unique_ptr<PhaseHooks> hooks_;
   std::unique_ptr<Checkpoints> checkpoints_;
-  std::unique_ptr<StragglerWatch> stragglers_;  // null: there is one rank
-  std::unique_ptr<StepReports> reports_;
   FiniteCheck finite_;
   std::unique_ptr<TrainingLoop> loop_;
 };
@@ -156,7 +143,21 @@ PhaseTraining::PhaseTraining(RankRun& run, const PhaseStart& phase, const std::o
     replay_->shorten(plan_);
     finite_.examine(run.request.replay->step - 1);
   }
-  make_hooks();
+  hooks_ =
+      std::make_unique<PhaseHooks>(PhaseHooks::Parts{.run = run,
+                                                     .spec = spec_,
+                                                     .job = job_,
+                                                     .snapshots = snapshots_,
+                                                     .plan = plan_,
+                                                     .replicas = axes_.communicators().find(MeshAxis::data),
+                                                     .training = *training_,
+                                                     .validation = validation_.get(),
+                                                     .restore_best =
+                                                         [this] {
+                                                           checkpoints_->wait();
+                                                           restore_best(run_, job_, checkpoints_->missing_best_step());
+                                                         },
+                                                     .wait_for_checkpoints = [this] { checkpoints_->wait(); }});
   loop_ = std::make_unique<TrainingLoop>(loop_parts(), plan_.loop);
   const bool is_stored =
       !begins || (!names_a_checkpoint(run.request.resume) && !any_rank(files.resumes_from_memory, world_, stream_));
@@ -186,59 +187,6 @@ void PhaseTraining::find_missing_best(std::int64_t step) {
   if (any_rank(is_missing, world_, stream_)) checkpoints_->set_missing_best_step(step);
 }
 
-// Called after begin_run(), which opens the files that the hooks write to.
-void PhaseTraining::make_hooks() {
-  if (validation_ && shows_samples(spec_, run_.data.info())) {
-    samples_ = std::make_unique<SampleWatch>(*validation_, evaluation_division(job_.division()),
-                                             run_.data.info().inputs[0], *spec_.log.samples, run_.files.details);
-  }
-  if (world_.size() > 1) {
-    std::vector<int> stages;
-    const Mesh& mesh = job_.rank().mesh;
-    for (int rank = 0; rank < world_.size(); ++rank) stages.push_back(mesh.position(rank).along(MeshAxis::pipeline));
-    stragglers_ = std::make_unique<StragglerWatch>(world_, stream_, run_.context.world.hosts(), std::move(stages));
-  }
-  reports_ = std::make_unique<StepReports>(run_.files.sink.get(), run_.gpus.get(), plan_.log_every, stragglers_.get());
-  warnings_ = std::make_unique<ResultWarnings>(world_.rank() == 0, job_.programs().programs().front().results);
-  hooks_ = run_hooks(plan_, {.engine = job_.engine(),
-                             .programs = job_.programs(),
-                             .weights = snapshots_.weights,
-                             .world = world_,
-                             .replicas = axes_.communicators().find(MeshAxis::data),
-                             .stream = stream_,
-                             .hosts = run_.context.world.hosts(),
-                             .details = run_.files.details,
-                             .sink = run_.files.sink.get(),
-                             .warnings = *warnings_,
-                             .reports = *reports_,
-                             .restore_best = [this] {
-                               checkpoints_->wait();
-                               restore_best(run_, job_, checkpoints_->missing_best_step());
-                             }});
-  const bool is_run = run_.request.scaling == nullptr && run_.request.replay == nullptr;
-  if (!spec_.faults.empty() && is_run) rehearse_faults();
-}
-
-// Adds the hook that makes the faults of the config happen.
-void PhaseTraining::rehearse_faults() {
-  spoiled_ = std::make_unique<SpoiledBatches>(*training_);
-  const StartedBy launcher = run_.context.situation.started_by;
-  const bool of_launcher = launcher == StartedBy::mpirun || launcher == StartedBy::srun;
-  hooks_.insert(hooks_.begin(),
-                std::make_unique<FaultRehearsal>(  // before the comparison of replicas
-                    FaultRehearsal::Parts{.faults = spec_.faults,
-                                          .engine = job_.engine(),
-                                          .batches = *spoiled_,
-                                          .world = world_,
-                                          .stream = stream_,
-                                          .hosts = run_.context.world.hosts(),
-                                          .mesh = job_.rank().mesh,
-                                          .launcher = of_launcher ? getppid() : 0,
-                                          .steps = steps_of_run(run_.spec.train, plan_.loop.steps_per_epoch),
-                                          .run_directory = run_.files.directory ? run_.files.directory->path() : "",
-                                          .wait_for_checkpoints = [this] { checkpoints_->wait(); }}));
-}
-
 LoopContext PhaseTraining::loop_parts() {
   MetricsSink* const sink = run_.files.sink.get();
   const TrainingRequest& request = run_.request;
@@ -253,10 +201,10 @@ LoopContext PhaseTraining::loop_parts() {
                          .metadata = plan_.metadata,
                          .newest = run_.files.newest_stored,
                          .tell_stop_time = teller_of_stop_time(run_.context.situation, rank)});
-  BatchSource& source = scaling_   ? static_cast<BatchSource&>(*scaling_)
-                        : replay_  ? static_cast<BatchSource&>(*replay_)
-                        : spoiled_ ? static_cast<BatchSource&>(*spoiled_)
-                                   : *training_;
+  BatchSource& source = scaling_            ? static_cast<BatchSource&>(*scaling_)
+                        : replay_           ? static_cast<BatchSource&>(*replay_)
+                        : hooks_->spoiled() ? *hooks_->spoiled()
+                                            : *training_;
   LoopContext parts{
       .engine = job_.engine(),
       .training = source,
@@ -265,7 +213,7 @@ LoopContext PhaseTraining::loop_parts() {
       .world = world_,
       .stream = stream_,
       .checkpoints = *checkpoints_,
-      .reports = *reports_,
+      .reports = hooks_->reports(),
       .finite = finite_,
       .sink = sink,
       .find_not_finite = [this](int program, int back) { return search(program, back); },
@@ -278,8 +226,7 @@ LoopContext PhaseTraining::loop_parts() {
       .stop_requested = stop_requested_,
       .profiled = {request.profile_end > 0 ? &profiler_ : nullptr, request.profile_first, request.profile_end}};
   if (validation_) parts.evaluate = [this](std::int64_t step) { return evaluate_validation(step); };
-  for (const auto& hook : hooks_) parts.hooks.push_back(hook.get());
-  parts.hooks.push_back(warnings_.get());  // after the hooks that add values
+  parts.hooks = hooks_->hooks();
   if (scaling_) parts.hooks.push_back(scaling_.get());
   if (replay_) parts.hooks.push_back(replay_.get());
   if (!scaling_ && !replay_) {
@@ -302,10 +249,10 @@ std::string PhaseTraining::search(int program, int back) {
 
 std::optional<Evaluation> PhaseTraining::evaluate_validation(std::int64_t step) {
   std::optional<Evaluation> found =
-      evaluate(job_.engine(), job_.programs(), *validation_, world_, stream_, stop_requested_, samples_.get());
+      evaluate(job_.engine(), job_.programs(), *validation_, world_, stream_, stop_requested_, hooks_->samples());
   if (!found) return found;
-  if (samples_) samples_->finish(step, world_, stream_);
-  warnings_->weightless_validation(found->weight);
+  if (hooks_->samples() != nullptr) hooks_->samples()->finish(step, world_, stream_);
+  hooks_->warnings().weightless_validation(found->weight);
   return found;
 }
 

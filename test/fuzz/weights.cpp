@@ -10,6 +10,7 @@
 #include "io/weights/hdf5_file.h"
 #include "test/fuzz/memory.h"
 #include "test/fuzz/targets.h"
+#include "test/support/manifests.h"
 
 namespace trainctl::fuzz {
 namespace {
@@ -41,8 +42,8 @@ void fuzz_safetensors(std::string_view bytes) {
 void fuzz_manifest(std::string_view bytes) {
   const std::string body(bytes), hash = sha256(body.data(), body.size());
   const Manifest manifest = parse_manifest(body + ",\n  \"manifest_sha256\": \"" + hash + "\"\n}\n", "manifest.json");
-  const std::string text = to_text(manifest);
-  expect(to_text(parse_manifest(text, "again")) == text, "a manifest is not read as it is written");
+  const std::string text = test::text_of(manifest);
+  expect(test::text_of(parse_manifest(text, "again")) == text, "a manifest is not read as it is written");
   for (const SnapshotContent content : {SnapshotContent::weights, SnapshotContent::state}) manifest.files_of(content);
 }
 

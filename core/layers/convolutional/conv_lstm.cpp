@@ -4,13 +4,10 @@
 #include <functional>
 
 #include "core/base/format.h"
-#include "core/base/random.h"
-#include "core/graph/ops/elementwise/dropout.h"
 #include "core/graph/ops/images/convolution.h"
-#include "core/graph/ops/images/padding.h"
 #include "core/graph/ops/reshaping/shaping.h"
 #include "core/layers/activations.h"
-#include "core/layers/expression/layer_expression.h"
+#include "core/layers/convolutional/conv_lstm_steps.h"
 #include "core/layers/initializers.h"
 #include "core/layers/recurrent_states.h"
 #include "core/layers/regularizers.h"
@@ -20,34 +17,6 @@
 
 namespace trainctl {
 namespace {
-
-// The value of an activation of x as an expression.
-std::string applied(const Choice& activation, const std::string& x) {
-  const auto& options = activation.as<ActivationOptions>();
-  if (activation.name == "linear") return x;
-  if (activation.name == "leaky_relu") return format("leaky_relu({}, {})", x, options.negative_slope);
-  if (activation.name == "elu") return format("elu({}, {})", x, options.alpha);
-  if (activation.name == "gelu") return format("gelu({}, {})", x, options.approximate ? "True" : "False");
-  return format("{}({})", activation.name, x);
-}
-
-TensorId reshaped(Layer& layer, TensorId x, Shape shape) {
-  return layer.op(std::make_shared<Reshape>(std::move(shape)), {x})[0];
-}
-
-// Appends the steps of x [N, T, C], each [N, 1, C]. They are taken by halves, so that their gradients are not added
-// step by step at the size of x.
-void take_steps(Layer& layer, TensorId x, std::vector<TensorId>& steps) {
-  const Shape all = layer.type(layer.output(x)).shape;
-  if (all[1] == 1) return steps.push_back(x);
-  const TensorId image = reshaped(layer, x, {all[0], 1, all[1], all[2]});
-  const std::int64_t half = all[1] / 2;
-  for (const auto& [begin, count] : {std::pair{std::int64_t{0}, half}, {half, all[1] - half}}) {
-    const Borders others{{0, begin}, {0, all[1] - begin - count}};
-    const TensorId part = layer.op(std::make_shared<Crop2d>(others), {image})[0];
-    take_steps(layer, reshaped(layer, part, {all[0], count, all[2]}), steps);
-  }
-}
 
 // An LSTM over sequences of rows (1 axis), images (2 axes) or volumes (3 axes), whose products are convolutions.
 template <std::size_t axes>
@@ -97,7 +66,7 @@ struct ConvLstmOptions final : ChainedLayer {
     std::copy_n(x.sizes().begin() + 2, axes, sizes.end() - axes);
     if (const auto wrong = resolve_padding(window, padding, sizes, "kernel")) return layer.error(*wrong, input);
     const TensorId steps = in_steps(layer, input.tensor);
-    const TensorId images = reshaped(layer, steps, whole(checked_multiply(x[0], x[1]), sizes, x.back()));
+    const TensorId images = with_shape(layer, steps, whole(checked_multiply(x[0], x[1]), sizes, x.back()));
     const TensorId y = layer.op(std::make_shared<Conv<window_axes>>(window, 1), operands(layer, images, x.back()))[0];
     return outputs(layer, y, x[1], inputs);
   }
@@ -194,15 +163,7 @@ struct ConvLstmOptions final : ChainedLayer {
     if (!layer.training() || dropout == 0) return x;
     const Shape whole = layer.type(layer.output(x)).shape;
     const Shape steps{whole[0], whole[1], whole.without_front().without_front().count()};
-    return reshaped(layer, dropped(layer, reshaped(layer, x, steps), dropout, "", DropoutUnit::channel), whole);
-  }
-
-  static TensorId dropped(Layer& layer, TensorId x, double rate, const std::string& purpose, DropoutUnit unit) {
-    std::vector<TensorId> operands = layer.dropout_inputs();
-    operands.insert(operands.begin(), x);
-    return layer.op(
-        std::make_shared<Dropout>(static_cast<float>(rate), layer.seed(), name_hash(layer.path() + purpose), unit),
-        operands)[0];
+    return with_shape(layer, dropped(layer, with_shape(layer, x, steps), dropout, "", DropoutUnit::channel), whole);
   }
 
   // The images, the kernel and the bias.
@@ -227,10 +188,9 @@ struct ConvLstmOptions final : ChainedLayer {
     set(window.size, kernel_size);
     const auto wrong = resolve_padding(window, PaddingMode::same, sizes, "kernel");
     require(!wrong, "conv_lstm: the states' window does not fit");
-    const auto recurrent = std::make_shared<Conv<window_axes>>(window, 1);
     const TensorId kernel = parameter(layer, "recurrent_kernel", filters, recurrent_initializer, recurrent_regularizer);
-    std::vector<TensorId> steps;
-    take_steps(layer, reshaped(layer, y, {samples, count, of_step.without_front().count()}), steps);
+    std::vector<TensorId> steps =
+        steps_of(layer, with_shape(layer, y, {samples, count, of_step.without_front().count()}));
     std::vector<TensorId> shown = steps_of_mask(layer, inputs[0], of_step.rank());
     if (go_backwards) {
       std::reverse(steps.begin(), steps.end());
@@ -239,86 +199,38 @@ struct ConvLstmOptions final : ChainedLayer {
     // The shape of a sample without the height of a row.
     const Shape positions(std::vector<std::int64_t>(of_step.sizes().end() - axes - 1, of_step.sizes().end() - 1));
     const Shape output = joined(positions, filters);
-    TensorId h = no_tensor, c = no_tensor;
+    ConvLstmStates states;
     if (!initial_state.empty()) {
       const auto given = initial_states(layer, inputs, 2, output);
       if (!given) return {};
       const Shape state = of_step.with_back(filters);
-      h = reshaped(layer, (*given)[0], state);
-      c = reshaped(layer, (*given)[1], state);
+      states = {with_shape(layer, (*given)[0], state), with_shape(layer, (*given)[1], state)};
     }
-    std::vector<TensorId> all;
-    for (std::size_t step = 0; step < steps.size(); ++step) {
-      TensorId z = reshaped(layer, steps[step], of_step);
-      if (h != no_tensor) z = value_of(layer, "x + r", {{"x", z}, {"r", from_state(layer, h, kernel, recurrent)}});
-      TensorId next_h = h, next_c = c;
-      next_states(layer, z, next_h, next_c);
-      if (shown.empty()) {
-        all.push_back(next_h);
-      } else {  // at a step that is left out, the states stay, and the output is that of the step before, at first 0
-        const TensorId output_before = all.empty() ? no_tensor : all.back();
-        all.push_back(where_shown(layer, shown[step], next_h, output_before));
-        next_h = h == output_before ? all.back() : where_shown(layer, shown[step], next_h, h);
-        next_c = where_shown(layer, shown[step], next_c, c);
-      }
-      h = next_h;
-      c = next_c;
-    }
-    const TensorId last = reshaped(layer, all.back(), output.with_front(samples));
+    const ConvLstmCell cell{.layer = layer,
+                            .filters = filters,
+                            .activation = activation,
+                            .recurrent_activation = recurrent_activation,
+                            .convolution = std::make_shared<Conv<window_axes>>(window, 1),
+                            .kernel = kernel,
+                            .recurrent_dropout = recurrent_dropout};
+    std::vector<TensorId> all = cell.run(steps, shown, of_step, states);
+    const TensorId last = with_shape(layer, all.back(), output.with_front(samples));
     if (return_state) {
-      layer.add_output(hidden_state, h == all.back() ? last : reshaped(layer, h, output.with_front(samples)));
-      layer.add_output(cell_state, reshaped(layer, c, output.with_front(samples)));
+      layer.add_output(hidden_state,
+                       states.h == all.back() ? last : with_shape(layer, states.h, output.with_front(samples)));
+      layer.add_output(cell_state, with_shape(layer, states.c, output.with_front(samples)));
     }
     if (!return_sequences) return layer.output(last);
-    for (TensorId& state_of_step : all) state_of_step = reshaped(layer, state_of_step, {samples, output.count()});
-    return layer.output(reshaped(layer, layer.op(std::make_shared<Concatenate>(), all)[0],
-                                 output.with_front(count).with_front(samples)),
+    for (TensorId& state_of_step : all) state_of_step = with_shape(layer, state_of_step, {samples, output.count()});
+    return layer.output(with_shape(layer, layer.op(std::make_shared<Concatenate>(), all)[0],
+                                   output.with_front(count).with_front(samples)),
                         inputs[0].mask);
-  }
-
-  // For each step, the numbers [N, 1...] that tell whether the padding mask shows it in a sample; empty without a mask.
-  static std::vector<TensorId> steps_of_mask(Layer& layer, const Feature& input, std::int64_t rank) {
-    std::vector<TensorId> steps;
-    if (!input.masked()) return steps;
-    const TensorId numbers = value_of(layer, "m", {{"m", input.mask}});
-    const Shape all = layer.type(layer.output(numbers)).shape;
-    take_steps(layer, reshaped(layer, numbers, {all[0], all[1], 1}), steps);
-    const Shape of_step(std::vector<std::int64_t>(static_cast<std::size_t>(rank - 1), 1));
-    for (TensorId& step : steps) step = reshaped(layer, step, of_step.with_front(all[0]));
-    return steps;
-  }
-
-  // x where the mask shows the step, otherwise `before` (0 if there is none).
-  static TensorId where_shown(Layer& layer, TensorId shown, TensorId x, TensorId before) {
-    if (before == no_tensor) return value_of(layer, "where(m, x, 0)", {{"m", shown}, {"x", x}});
-    return value_of(layer, "where(m, x, y)", {{"m", shown}, {"x", x}, {"y", before}});
-  }
-
-  // The convolution of the hidden state with the recurrent kernel; in training with the same values of the states of
-  // all steps dropped.
-  TensorId from_state(Layer& layer, TensorId h, TensorId kernel, const std::shared_ptr<const OpDef>& recurrent) const {
-    if (layer.training() && recurrent_dropout != 0) {
-      h = dropped(layer, h, recurrent_dropout, "/recurrent_dropout", DropoutUnit::element);
-    }
-    return layer.op(recurrent, {h, kernel})[0];
   }
 
   static Shape joined(const Shape& positions, std::int64_t channels) {
     std::vector<std::int64_t> sizes = positions.sizes();
     sizes.push_back(channels);
     return Shape(std::move(sizes));
-  }
-
-  // Sets the states after a step. z [N, P..., 4 filters] has the values of the gates before their activations; c is
-  // no_tensor before the first step.
-  void next_states(Layer& layer, TensorId z, TensorId& h, TensorId& c) const {
-    const auto gate = [&](int number, const Choice& function) {
-      return applied(function, format("z[..., {}:{}]", number * filters, (number + 1) * filters));
-    };
-    const std::string candidate = gate(0, recurrent_activation) + " * " + gate(2, activation);
-    c = c == no_tensor ? value_of(layer, candidate, {{"z", z}})
-                       : value_of(layer, gate(1, recurrent_activation) + " * c + " + candidate, {{"z", z}, {"c", c}});
-    h = value_of(layer, gate(3, recurrent_activation) + " * " + applied(activation, "c"), {{"z", z}, {"c", c}});
   }
 };
 

@@ -14,6 +14,7 @@
 #include "core/base/thread_clock.h"
 #include "core/compile/placed_program.h"
 #include "core/compile/step_inputs.h"
+#include "core/exec/copy_schedule.h"
 #include "core/exec/engine.h"
 #include "core/exec/observe/op_recorder.h"
 #include "core/program/network.h"
@@ -82,6 +83,7 @@ class StepTimer {
         together_(together),
         axes_(measured.rank, measured.compiled.programs[static_cast<std::size_t>(measured.program)], backend, devices),
         engine_(backend, axes_.communicators(), measured.compiled),
+        schedule_(schedule_with_copies(program(), backend.updates_copies())),
         batch_(program().program, backend) {
     engine_.download();
     initialize_weights(measured.spec, measured.spec.seed, engine_.weights());
@@ -185,10 +187,10 @@ class StepTimer {
   }
 
   // Returns how often a step runs an op: once for each item of the schedule with the op's segment, or once if the op
-  // refreshes compute copies outside the schedule, which the recorder records, too.
+  // refreshes stale compute copies before the step, which the recorder records, too.
   double runs_of(const OpRun& op) const {
     double count = 0;
-    for (const ScheduleItem& item : program().program.schedule) count += item.segment == op.segment ? 1 : 0;
+    for (const ScheduleItem& item : schedule_) count += item.segment == op.segment ? 1 : 0;
     return std::max(count, 1.0);
   }
 
@@ -198,6 +200,7 @@ class StepTimer {
   ImmediateStream host_;
   LoopbackAxes axes_;
   Engine engine_;
+  std::vector<ScheduleItem> schedule_;  // with the items that write compute copies
   RandomBatch batch_;
   OpRecorder recorder_;
   StepResult result_;

@@ -39,6 +39,7 @@ std::vector<std::string> random_pieces(std::mt19937& random, std::size_t bytes) 
 TEST_CASE("a byte that changes between writing and reading again is found, wherever it is") {
   const TemporaryFolder folder;
   const std::string path = folder / "file";
+  FileVerifier verifier;
   const unsigned seed = std::random_device()();
   CAPTURE(seed);
   std::mt19937 random(seed);
@@ -48,13 +49,13 @@ TEST_CASE("a byte that changes between writing and reading again is found, where
     const std::vector<std::string> texts = random_pieces(random, bytes);
     const std::string all = joined(texts);
     write_text(path, all);
-    CHECK_NOTHROW(verify_file(path, "shown", pieces_of(texts)));
+    CHECK_NOTHROW(verifier.verify(path, "shown", pieces_of(texts)));
     for (const std::size_t at : {std::size_t{0}, bytes - 1, random() % bytes}) {
       std::string damaged = all;
       damaged[at] = static_cast<char>(damaged[at] ^ (1 << random() % 8));
       write_text(path, damaged);
       ErrorKind kind{};
-      CHECK(contains(failure_of([&] { verify_file(path, "shown", pieces_of(texts)); }, &kind),
+      CHECK(contains(failure_of([&] { verifier.verify(path, "shown", pieces_of(texts)); }, &kind),
                      "shown: file differs on the disk"));
       CHECK(kind == ErrorKind::resource);
     }
@@ -67,7 +68,7 @@ TEST_CASE("a file that is too short, too long, missing or unreadable is found") 
   const std::vector<std::string> texts{"some ", "text"};
   const auto failure = [&] {
     ErrorKind kind{};
-    const std::string text = failure_of([&] { verify_file(path, "shown", pieces_of(texts)); }, &kind);
+    const std::string text = failure_of([&] { FileVerifier().verify(path, "shown", pieces_of(texts)); }, &kind);
     CHECK(kind == ErrorKind::resource);
     return text;
   };
@@ -78,10 +79,10 @@ TEST_CASE("a file that is too short, too long, missing or unreadable is found") 
   fs::remove(path);
   CHECK(contains(failure(), "shown: file cannot be read again after it was written: No such file"));
   fs::create_directory(path);
-  CHECK_THROWS_AS(verify_file(path, "shown", pieces_of(texts)), Error);
+  CHECK_THROWS_AS(FileVerifier().verify(path, "shown", pieces_of(texts)), Error);
   fs::remove(path);
   write_text(path, "");
-  CHECK_NOTHROW(verify_file(path, "shown", {}));
+  CHECK_NOTHROW(FileVerifier().verify(path, "shown", {}));
 }
 
 // The folder has no files of its own file system's kind to bypass: the kernel's copy is all there is.
@@ -90,9 +91,9 @@ TEST_CASE("a file in shared memory is compared, too") {
   if (mkdtemp(folder.data()) == nullptr) return;
   const std::vector<std::string> texts{"some ", std::string(3'000'000, 'x')};
   write_text(folder + "/file", joined(texts));
-  CHECK_NOTHROW(verify_file(folder + "/file", "shown", pieces_of(texts)));
+  CHECK_NOTHROW(FileVerifier().verify(folder + "/file", "shown", pieces_of(texts)));
   write_text(folder + "/file", joined(texts) + "x");
-  CHECK_THROWS_AS(verify_file(folder + "/file", "shown", pieces_of(texts)), Error);
+  CHECK_THROWS_AS(FileVerifier().verify(folder + "/file", "shown", pieces_of(texts)), Error);
   fs::remove_all(folder);
 }
 
