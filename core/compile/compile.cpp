@@ -15,7 +15,7 @@ class BackendKernels final : public Kernels {
   }
   bool updates_copies() const override { return backend_.updates_copies(); }
   bool adds_gradients() const override { return backend_.adds_gradients(); }
-  bool groups_rows() const override { return backend_.on_host(); }
+  bool on_host() const override { return backend_.on_host(); }
 
  private:
   Backend& backend_;
@@ -41,7 +41,7 @@ class AssumedKernels final : public Kernels {
   }
   bool updates_copies() const override { return false; }
   bool adds_gradients() const override { return true; }
-  bool groups_rows() const override { return on_host_; }
+  bool on_host() const override { return on_host_; }
 
  private:
   bool on_host_;

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "core/compile/cheap_values.h"
 #include "core/compile/joined_ops.h"
 #include "core/compile/row_groups.h"
 #include "core/graph/ops/collectives.h"
@@ -187,8 +188,9 @@ class Lowerer {
 }  // namespace
 
 PlacedProgram lower(Program program, Kernels& kernels) {
+  if (kernels.on_host()) recompute_cheap_values(program);
   for (Segment& segment : program.segments) segment.ops = join_ops(std::move(segment.ops));
-  if (kernels.groups_rows()) group_rows(program);
+  if (kernels.on_host()) group_rows(program);
   return Lowerer(std::move(program), kernels).run();
 }
 

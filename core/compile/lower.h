@@ -15,8 +15,9 @@ class Kernels {
   virtual Lowering lower(const Op& op, const Program& program, const std::vector<Layout>& inputs) = 0;
   virtual bool updates_copies() const = 0;
   virtual bool adds_gradients() const = 0;
-  // Whether the tensors between ops may stay in a cache for rows, as on the host (core/compile/row_groups.h).
-  virtual bool groups_rows() const = 0;
+  // Whether ops run on the host: its caches keep the tensors between ops of the same rows (core/compile/row_groups.h),
+  // and products take far longer than reading their inputs (core/compile/cheap_values.h).
+  virtual bool on_host() const = 0;
 };
 
 // Lowers all segments in the order in which they first run, and then the updates. The result's tensors and workspaces

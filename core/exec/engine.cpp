@@ -18,9 +18,6 @@ namespace {
 // would take the host longer than waiting for the device's copy.
 constexpr std::int64_t direct_bytes = 256 << 10;
 
-// The regions that keep their values after a step, in their order in the host's memory.
-constexpr Region kept_regions[] = {Region::parameters, Region::statistics, Region::states, Region::averages};
-
 // The bytes of one step's inputs, all micro-batches together.
 std::int64_t bytes_of_inputs(const Program& program) {
   std::int64_t bytes = 0;
@@ -43,11 +40,20 @@ Engine::~Engine() {
   }
 }
 
+// The values of a kept region that weights() and state() view.
+float* Engine::kept(Region region) {
+  if (backend_.on_host()) return reinterpret_cast<float*>(base(region));
+  float* values = host_.data();
+  for (Region before : kept_regions) {
+    if (before == region) break;
+    values += plan_.of(before) / size_of(DType::float32);
+  }
+  return values;
+}
+
 void Engine::download() {
-  float* to = host_.data();
   for (Region region : kept_regions) {
-    backend_.copy(to, base(region), plan_.of(region), *compute_);
-    to += plan_.of(region) / size_of(DType::float32);
+    if (!backend_.on_host()) backend_.copy(kept(region), base(region), plan_.of(region), *compute_);
   }
   compute_->synchronize();
 }
@@ -64,8 +70,9 @@ void Engine::copy(std::span<const NamedTensor> tensors, std::byte* to) {
   compute_->synchronize();
 }
 
-// Returns the device's address of the value that download() copies to this address of the host's memory.
+// Returns the device's address of a value that weights() and state() view at this address.
 const std::byte* Engine::on_device(const float* on_host) const {
+  if (backend_.on_host()) return reinterpret_cast<const std::byte*>(on_host);
   std::int64_t offset = (on_host - host_.data()) * size_of(DType::float32);
   for (Region region : kept_regions) {
     if (offset < plan_.of(region)) return base(region) + offset;
@@ -76,10 +83,8 @@ const std::byte* Engine::on_device(const float* on_host) const {
 }
 
 void Engine::upload() {
-  const float* from = host_.data();
   for (Region region : kept_regions) {
-    backend_.copy(base(region), from, plan_.of(region), *compute_);
-    from += plan_.of(region) / size_of(DType::float32);
+    if (!backend_.on_host()) backend_.copy(base(region), kept(region), plan_.of(region), *compute_);
   }
   compute_->synchronize();
   fresh_copies_.changed();
@@ -87,7 +92,7 @@ void Engine::upload() {
 
 void Engine::begin_at_weights() {
   const std::int64_t averages = plan_.of(Region::averages) / size_of(DType::float32);
-  std::copy_n(host_.end() - averages, averages, host_.begin());
+  std::copy_n(kept(Region::averages), averages, kept(Region::parameters));
 }
 
 void Engine::read_tensor(int program, TensorId tensor, std::vector<std::byte>& bytes, int from_slot) {

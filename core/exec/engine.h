@@ -63,9 +63,10 @@ class Engine final : public StepEngine {
   void read_tensor(int program, TensorId tensor, std::vector<std::byte>& bytes, int from_slot = 0);
 
   // Parameters and running statistics, or the optimizer's state, bytewise by name: views of host memory. download()
-  // fills that memory from the device; upload() copies it to the device. With moving averages, the averages are the
-  // weights, and the state contains the parameters from which training continues, such as "latest/conv1/kernel".
-  // begin_at_weights() sets these parameters to the weights, in the host's memory.
+  // fills that memory from the device; upload() copies it to the device. If the device's memory is the host's, the
+  // views are the values with which steps compute: no second copy of them exists. With moving averages, the averages
+  // are the weights, and the state contains the parameters from which training continues, such as
+  // "latest/conv1/kernel". begin_at_weights() sets these parameters to the weights, in the host's memory.
   void download() override;
   void upload();
   void begin_at_weights();
@@ -95,6 +96,7 @@ class Engine final : public StepEngine {
   std::vector<CopyRange> results_of(int program, const StepBuffers& buffers) const;
   template <class T>
   void write_scalar(StepBuffers& buffers, int program, TensorId tensor, T value);
+  float* kept(Region region);
   const std::byte* on_device(const float* on_host) const;
   double read_sum(const StepBuffers& buffers, TensorId tensor, std::int64_t element = 0) const;
   void read_result(const StepBuffers& buffers, StepResult& result);
@@ -115,7 +117,7 @@ class Engine final : public StepEngine {
   std::vector<std::unique_ptr<StepBuffers>> step_buffers_;  // used in turn by the steps
   std::int64_t started_ = 0;
   int under_way_ = 0;
-  std::vector<float> host_;  // memory of weights() and state(): parameters, statistics, states, averages
+  std::vector<float> host_;  // copies of the kept regions, one after the other; empty if they are in host memory
   std::vector<NamedTensor> weights_;
   std::vector<NamedTensor> state_;
   OpObserver* observer_ = nullptr;

@@ -218,17 +218,17 @@ std::vector<StepUnit> Engine::bind_segment(int program, int number, Bound& bound
 void Engine::name_tensors() {
   const Program& program = programs_.front().program;
   const ParameterLayout& flat = program.flat;
-  const std::int64_t states = plan_.of(Region::states) / size_of(DType::float32);
-  const std::int64_t own_parameters = plan_.of(Region::parameters) / size_of(DType::float32);
-  const std::int64_t averages = plan_.of(Region::averages) / size_of(DType::float32);
-  host_.resize(static_cast<std::size_t>(own_parameters + flat.statistic_count + states + averages));
-  float* parameters = host_.data();
-  float* statistics = parameters + own_parameters;
-  float* first_state = statistics + flat.statistic_count;
-  weights_ = name_weights(program, averages > 0 ? first_state + states : parameters,
-                          parameters + flat.local_count(Quantity::parameters), statistics);
-  if (states + averages > 0)
-    state_ = name_state(program, states > 0 ? first_state : nullptr, averages > 0 ? parameters : nullptr);
+  if (!backend_.on_host()) {
+    std::int64_t bytes = 0;
+    for (Region region : kept_regions) bytes += plan_.of(region);
+    host_.resize(static_cast<std::size_t>(bytes / size_of(DType::float32)));
+  }
+  const bool states = plan_.of(Region::states) > 0, averages = plan_.of(Region::averages) > 0;
+  float* parameters = kept(Region::parameters);
+  weights_ = name_weights(program, averages ? kept(Region::averages) : parameters,
+                          parameters + flat.local_count(Quantity::parameters), kept(Region::statistics));
+  if (states || averages)
+    state_ = name_state(program, states ? kept(Region::states) : nullptr, averages ? parameters : nullptr);
 }
 
 }  // namespace trainctl

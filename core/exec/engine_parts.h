@@ -8,6 +8,9 @@
 
 namespace trainctl {
 
+// The regions that keep their values after a step.
+inline constexpr Region kept_regions[] = {Region::parameters, Region::statistics, Region::states, Region::averages};
+
 // A program with its bound kernels and its work.
 struct Engine::Bound {
   std::unique_ptr<StepWork> work;

@@ -29,8 +29,10 @@ std::uint64_t inode_of(int file) {
   return fstat(file, &status) == 0 ? status.st_ino : 0;
 }
 
-std::byte* map(int file, std::size_t length) {
-  void* memory = mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, file, 0);
+// Maps a rank's own pages at once. Pages of another rank are mapped when this rank first uses them, since most of them
+// are used by that rank alone, and the system counts each mapped page as memory of each process.
+std::byte* map(int file, std::size_t length, bool is_own) {
+  void* memory = mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED | (is_own ? MAP_POPULATE : 0), file, 0);
   return memory == MAP_FAILED ? nullptr : static_cast<std::byte*>(memory);
 }
 
@@ -77,7 +79,9 @@ std::shared_ptr<SharedSegment> SharedSegment::create(MPI_Comm host, std::int64_t
     int opened = file;
     if (peer != rank) opened = open(format("/proc/{}/fd/{}", handle.process, handle.file).c_str(), O_RDWR | O_CLOEXEC);
     // A different file means that the processes see different process ids, as in separate containers.
-    if (opened >= 0 && inode_of(opened) == handle.inode) segment->bases_[peer] = map(opened, handle.length);
+    if (opened >= 0 && inode_of(opened) == handle.inode) {
+      segment->bases_[peer] = map(opened, handle.length, peer == rank);
+    }
     if (!segment->bases_[peer]) {
       if (why.empty()) why = format("cannot map the memory of local rank {}: {}", peer, std::strerror(errno));
       complete = false;

@@ -10,56 +10,23 @@
 #include "run/run_spec.h"
 #include "test/catch.h"
 #include "test/support/configs.h"
+#include "test/support/forwarded_backend.h"
 
 namespace trainctl::test::step_results_test {
 namespace {
 
 // A backend that counts the bytes of copy_all().
-class Counting final : public Backend {
+class Counting final : public ForwardedBackend {
  public:
-  explicit Counting(std::unique_ptr<Backend> inner) : inner_(std::move(inner)) {}
+  using ForwardedBackend::ForwardedBackend;
 
   std::int64_t last_copied = 0;  // bytes of the last call
 
-  std::string_view name() const override { return inner_->name(); }
-  bool on_host() const override { return inner_->on_host(); }
-  std::string fingerprint() const override { return inner_->fingerprint(); }
-  bool computes_in(DType dtype) const override { return inner_->computes_in(dtype); }
-  Peaks peaks() override { return inner_->peaks(); }
-  Memory allocate(std::int64_t bytes) override { return inner_->allocate(bytes); }
-  std::int64_t free_memory() const override { return inner_->free_memory(); }
-  Memory allocate_host(std::int64_t bytes) override { return inner_->allocate_host(bytes); }
-  void copy(void* to, const void* from, std::int64_t bytes, Stream& stream) override {
-    inner_->copy(to, from, bytes, stream);
-  }
-  void copy_rows(void* to, std::int64_t to_stride, const void* from, std::int64_t from_stride, std::int64_t width,
-                 std::int64_t rows, Stream& stream) override {
-    inner_->copy_rows(to, to_stride, from, from_stride, width, rows, stream);
-  }
   void copy_all(std::span<const CopyRange> parts, Stream& stream) override {
     last_copied = 0;
     for (const CopyRange& part : parts) last_copied += part.bytes;
-    inner_->copy_all(parts, stream);
+    ForwardedBackend::copy_all(parts, stream);
   }
-  std::unique_ptr<Stream> compute_stream() override { return inner_->compute_stream(); }
-  std::unique_ptr<Stream> asynchronous_stream() override { return inner_->asynchronous_stream(); }
-  std::unique_ptr<Event> event() override { return inner_->event(); }
-  int compute_streams() const override { return inner_->compute_streams(); }
-  bool asynchronous() const override { return inner_->asynchronous(); }
-  std::unique_ptr<Recording> record(Stream& stream, const std::function<void()>& queue) override {
-    return inner_->record(stream, queue);
-  }
-  std::unique_ptr<Marks> marks(int count) override { return inner_->marks(count); }
-  void prepare(const Program& program, KernelChoices& choices) override { inner_->prepare(program, choices); }
-  Lowering lower(const Op& op, const Program& program, const std::vector<Layout>& inputs,
-                 KernelChoices& choices) override {
-    return inner_->lower(op, program, inputs, choices);
-  }
-  bool updates_copies() const override { return inner_->updates_copies(); }
-  bool adds_gradients() const override { return inner_->adds_gradients(); }
-
- private:
-  std::unique_ptr<Backend> inner_;
 };
 
 TEST_CASE("after a step only what the host reads is copied to it") {

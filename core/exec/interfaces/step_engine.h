@@ -55,7 +55,7 @@ class StepEngine {
   virtual void set_observer(OpObserver* observer) = 0;
 
   // Parameters and running statistics, or the optimizer's state, bytewise by name: views of host memory, which
-  // download() fills from the device.
+  // download() fills from the device. Steps may change the values in that memory (core/exec/engine.h).
   virtual void download() = 0;
   virtual const std::vector<NamedTensor>& weights() const = 0;
   virtual const std::vector<NamedTensor>& state() const = 0;

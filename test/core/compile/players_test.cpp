@@ -26,7 +26,7 @@ class CopiedKernels final : public Kernels {
   }
   bool updates_copies() const override { return true; }
   bool adds_gradients() const override { return true; }
-  bool groups_rows() const override { return false; }
+  bool on_host() const override { return false; }
 };
 
 }  // namespace

@@ -84,7 +84,8 @@ void compare(const std::string& network, DType compute, const std::string& loss)
     std::pair<ProgramRun, ProgramRun> results{run_program(a, data.batch(0, samples)),
                                               run_program(b, data.batch(0, samples))};
     CHECK(results.first.values[0] == Approx(results.second.values[0]).epsilon(1e-5));
-    CHECK(results.first.values[1] == Approx(results.second.values[1]));
+    // Logits that are rounded to bfloat16 may be equal; processors without bfloat16 do not round those of the fused op.
+    CHECK(results.first.values[1] == Approx(results.second.values[1]).margin(compute == DType::float32 ? 0 : 5e-4));
     return results;
   };
   for (int micro_batches = 1; micro_batches <= (compute == DType::float32 ? 2 : 1); ++micro_batches) {

@@ -12,9 +12,17 @@
 namespace trainctl::cpu {
 namespace {
 
-constexpr std::array<std::string_view, 10> kinds{
-    "dense",  "dense_grad_input",  "dense_grad_weights", "matmul", "conv2d", "conv2d_grad_input", "conv2d_grad_weights",
-    "conv3d", "conv3d_grad_input", "conv3d_grad_weights"};
+constexpr std::array<std::string_view, 11> kinds{"dense",
+                                                 "dense_grad_input",
+                                                 "dense_grad_weights",
+                                                 "matmul",
+                                                 "conv2d",
+                                                 "conv2d_grad_input",
+                                                 "conv2d_grad_weights",
+                                                 "conv3d",
+                                                 "conv3d_grad_input",
+                                                 "conv3d_grad_weights",
+                                                 "linear_cross_entropy"};
 
 bool creates_bfloat16_product() {
   const OneDnn dnnl;

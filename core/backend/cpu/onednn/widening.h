@@ -14,7 +14,8 @@ bool has_bfloat16();
 bool needs_widening(const OpContext& context);
 
 // The op in float32 between casts: bfloat16 inputs are widened to float32, and bfloat16 outputs are rounded from
-// float32. The results equal the results of oneDNN's bfloat16 kernels, except for the order of the float32 sums.
+// float32. The results equal the results of oneDNN's bfloat16 kernels, except for the order of the float32 sums, and
+// the logits inside of linear_cross_entropy, which are not rounded.
 std::vector<SubOp> widened_ops(const OpContext& context);
 
 }  // namespace trainctl::cpu
