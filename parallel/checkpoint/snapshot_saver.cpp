@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "parallel/comm/paced_transfer.h"
 #include "parallel/comm/text.h"
 
 namespace trainctl {
@@ -102,8 +103,11 @@ std::vector<std::string> SnapshotSaver::write_files(const Snapshot& snapshot, co
     attempt.run([&] { records[i] = outlet_.sink->write(target, file.file, shards(file)); });
   }
   for (std::size_t i = 0; i < files_.size(); ++i) {
+    if (can_write(files_[i])) continue;
+    PacedTransfer transfer(ranks_, stream_, outlet_.gives_up);
     const bool involved = files_[i].rank == ranks_.rank() || ranks_.rank() == 0;
-    if (involved && !can_write(files_[i])) write_on_rank_0(files_[i], shards(files_[i]), target, attempt, records[i]);
+    if (involved) write_on_rank_0(files_[i], shards(files_[i]), target, transfer, attempt, records[i]);
+    transfer.finish();
   }
   attempt.throw_if_any_failed();
   for (std::size_t i = 0; i < files_.size(); ++i) {
@@ -117,10 +121,10 @@ std::vector<std::string> SnapshotSaver::write_files(const Snapshot& snapshot, co
 // Writes the file of a rank without a sink: rank 0 receives all its shards, even if an earlier file failed, and writes
 // them.
 void SnapshotSaver::write_on_rank_0(const File& file, const std::vector<NamedTensor>& shards,
-                                    const SnapshotTarget& target, JointAttempt& attempt, std::string& record) {
+                                    const SnapshotTarget& target, PacedTransfer& transfer, JointAttempt& attempt,
+                                    std::string& record) {
   if (ranks_.rank() == file.rank) {
-    for (const NamedTensor& shard : shards) ranks_.send(shard.view, 0, stream_);
-    stream_.synchronize();
+    for (const NamedTensor& shard : shards) transfer.send(shard.view, 0);
     return;
   }
   const std::unique_ptr<std::byte[]> memory = allocate(shards);
@@ -129,9 +133,8 @@ void SnapshotSaver::write_on_rank_0(const File& file, const std::vector<NamedTen
   for (NamedTensor& shard : received) {
     shard.view = {next, DType::float32, shard.extent.count(shard.shape)};
     next += shard.view.bytes();
-    ranks_.receive(shard.view, file.rank, stream_);
+    transfer.receive(shard.view, file.rank);
   }
-  stream_.synchronize();
   attempt.run([&] { record = outlet_.sink->write(target, file.file, received); });
 }
 
