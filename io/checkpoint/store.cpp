@@ -34,6 +34,8 @@ void remove_checkpoint(const fs::path& path) {
   if (error) log::warning(format("{}: cannot remove the old checkpoint: {}", path.string(), error.message()));
 }
 
+FileUse use_of(Storage storage) { return storage == Storage::disk ? FileUse::checkpoint : FileUse::shared_memory; }
+
 }  // namespace
 
 std::vector<CheckpointFolder> list_checkpoints(const std::string& run_directory) {
@@ -104,7 +106,7 @@ std::string CheckpointStore::commit(const Snapshot& snapshot, std::span<const st
   {
     const std::string text = to_text(manifest);
     const std::string path = pending_target_.address + "/" + manifest_file;
-    OutputFile file(path, pending_target_.path, pending_target_.bytes);
+    OutputFile file(path, pending_target_.path, pending_target_.bytes, use_of(policy_.storage));
     file.write(text.data(), static_cast<std::int64_t>(text.size()));
     file.finish();
     const FilePiece piece = std::as_bytes(std::span(text));
@@ -182,7 +184,7 @@ std::string FolderSink::write(const SnapshotTarget& target, const SnapshotFile& 
   for (const NamedTensor& shard : shards) {
     pieces.emplace_back(shard.view.as<const std::byte>(), static_cast<std::size_t>(shard.view.bytes()));
   }
-  OutputFile output(path, target.path, target.bytes);
+  OutputFile output(path, target.path, target.bytes, use_of(storage_));
   for (const FilePiece& piece : pieces) output.write(piece.data(), std::ssize(piece));
   Manifest::File record{name, output.finish(), {}};
   if (storage_ == Storage::disk) verify_file(path, target.path, pieces);
