@@ -3,6 +3,7 @@
 #include <chrono>
 #include <memory>
 #include <thread>
+#include <utility>
 
 #include "cmd/common_options.h"
 #include "cmd/subcommands.h"
@@ -13,12 +14,14 @@
 #include "core/base/log.h"
 #include "io/metrics/run_lock.h"
 #include "parallel/launch/ranks/report.h"
+#include "parallel/launch/supervisor/launch_name.h"
 #include "parallel/launch/supervisor/resize.h"
 
 namespace trainctl {
 namespace {
 
-constexpr std::chrono::seconds time_limit(10);  // for the supervisor's answer
+// How long the supervisor may take to answer: it takes no request while its ranks start, stop or start again.
+constexpr std::chrono::seconds time_limit(300), usual_time(10);
 
 struct ResizeOptions {
   CommonOptions common;
@@ -26,34 +29,51 @@ struct ResizeOptions {
   int ranks = 0;
 };
 
-// Throws Error{config} unless a process of this host, or of another host, trains in the directory.
+// Whether a process of this host, or of another host, trains in the directory, or a supervisor runs that will start its
+// ranks again.
+bool is_training(const std::string& run) {
+  const std::string holder = lock_holder(run);
+  if (holder.empty()) return false;
+  return holder_exists(holder).value_or(true) || supervisor_runs(lock_generation(run).launch).value_or(false);
+}
+
 void require_training(const std::string& run) {
   if (!exists(run)) throw Error(ErrorKind::config, format("there is no {}", run), "name the directory of a run");
-  const std::string holder = lock_holder(run);
-  if (!holder.empty() && holder_exists(holder).value_or(true)) return;
+  if (is_training(run)) return;
   throw Error(ErrorKind::config, format("no process trains in {}", run),
               "start the run with --ranks N: it resumes on any number of ranks");
 }
 
-// Returns whether the supervisor takes the request within some seconds; otherwise the request is withdrawn.
+// A run whose ranks no supervisor has started.
+void require_supervisor(const std::string& run) {
+  if (!lock_generation(run).launch.empty()) return;
+  throw Error(
+      ErrorKind::peer,
+      format("{} has no supervisor: it is a run with a single process, or one that mpirun or srun has started", run),
+      "stop the run (Ctrl-C or SIGTERM) and start it with --ranks N: it resumes on any number of ranks");
+}
+
+// Returns whether the supervisor takes the request; otherwise the request is withdrawn.
 bool is_taken(const std::string& run) {
-  const auto end = std::chrono::steady_clock::now() + time_limit;
-  while (std::chrono::steady_clock::now() < end) {
+  const auto begin = std::chrono::steady_clock::now();
+  for (bool told = false;;) {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    if (!requested_ranks_of(run)) return true;
+    if (!keep_request(run)) return true;
+    const auto waited = std::chrono::steady_clock::now() - begin;
+    if (waited > time_limit || (waited > usual_time && !is_training(run))) return !remove_request(run);
+    if (waited < usual_time || std::exchange(told, true)) continue;
+    log::info(format("the ranks of {} start or stop; the supervisor takes the request when they train", run));
   }
-  return !remove_request(run);
 }
 
 int resize(const ResizeOptions& options) {
   require_training(options.run);
+  require_supervisor(options.run);
   request_ranks(options.run, options.ranks);
   if (!is_taken(options.run)) {
     require_training(options.run);  // the run may have ended meanwhile
     throw Error(ErrorKind::peer,
-                format("the supervisor of {} has not taken the request within {} s: its ranks may be starting or "
-                       "stopping, or it is a run with a single process, or one that mpirun or srun has started",
-                       options.run, time_limit.count()),
+                format("the supervisor of {} has not taken the request within {} s", options.run, time_limit.count()),
                 "try again, or stop the run (Ctrl-C or SIGTERM) and start it with --ranks N: it resumes on any number "
                 "of ranks");
   }

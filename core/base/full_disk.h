@@ -18,7 +18,7 @@ void rehearse_full_disk(std::int64_t failing_saves);
 // call it.
 int full_disk_error();
 
-// The same for a file that is written as a whole, such as those of a checkpoint.
+// The same for a file of a checkpoint, whose failure counts as a save that has failed.
 int save_error();
 
 // Writes the whole text to a file, like write_all(), unless a full disk is rehearsed. Returns 0 or an errno.

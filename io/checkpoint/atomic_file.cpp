@@ -90,10 +90,16 @@ void rename_over(const std::string& from, const std::string& to) {
   }
 }
 
+// Returns the errno of a rehearsed full disk, or 0.
+int rehearsed_error(FileUse use) {
+  if (use == FileUse::shared_memory) return 0;
+  return use == FileUse::checkpoint ? save_error() : full_disk_error();
+}
+
 }  // namespace
 
-OutputFile::OutputFile(const std::string& path, std::string shown, std::int64_t need)
-    : shown_(std::move(shown)), need_(need) {
+OutputFile::OutputFile(const std::string& path, std::string shown, std::int64_t need, FileUse use)
+    : shown_(std::move(shown)), need_(need), use_(use) {
   descriptor_ = open_file(path, O_WRONLY | O_CREAT | O_TRUNC);
   if (descriptor_ < 0) fail();
 }
@@ -106,7 +112,7 @@ void OutputFile::fail() const { throw_resource(shown_, errno, need_); }
 
 void OutputFile::write(const void* data, std::int64_t bytes) {
   const char* next = static_cast<const char*>(data);
-  if (const int error = save_error()) throw_resource(shown_, error, need_);
+  if (const int error = rehearsed_error(use_)) throw_resource(shown_, error, need_);
   while (bytes > 0) {
     const ssize_t written = ::write(descriptor_, next, static_cast<std::size_t>(std::min(bytes, chunk)));
     if (written < 0) {

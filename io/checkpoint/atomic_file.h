@@ -23,12 +23,16 @@ struct FileSeal {
   bool operator==(const FileSeal&) const = default;
 };
 
+// What a file is for, which decides whether it can be written while a full disk is rehearsed (core/base/full_disk.h):
+// only a file of a checkpoint counts as a save, and shared memory is no disk.
+enum class FileUse { other, checkpoint, shared_memory };
+
 // A file that is written from its beginning and hashed meanwhile. It is created at `path`; messages call it `shown`.
 // `need` is the total number of bytes that the caller is going to write; it is used for the error text if the disk is
 // full.
 class OutputFile {
  public:
-  OutputFile(const std::string& path, std::string shown, std::int64_t need);
+  OutputFile(const std::string& path, std::string shown, std::int64_t need, FileUse use = FileUse::other);
   ~OutputFile();
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
@@ -42,6 +46,7 @@ class OutputFile {
 
   std::string shown_;
   std::int64_t need_;
+  FileUse use_;
   std::int64_t bytes_ = 0;
   int descriptor_ = -1;
   Sha256 hash_;

@@ -48,6 +48,8 @@ std::vector<FilePiece> pieces_of(std::span<const NamedTensor> shards) {
   return pieces;
 }
 
+FileUse use_of(Storage storage) { return storage == Storage::disk ? FileUse::checkpoint : FileUse::shared_memory; }
+
 }  // namespace
 
 std::vector<CheckpointFolder> list_checkpoints(const std::string& run_directory) {
@@ -117,7 +119,7 @@ std::string CheckpointStore::commit(const Snapshot& snapshot, std::span<const st
   {
     const std::string text = to_text(manifest, files);
     const std::string path = pending_target_.address + "/" + manifest_file;
-    OutputFile file(path, pending_target_.path, pending_target_.bytes);
+    OutputFile file(path, pending_target_.path, pending_target_.bytes, use_of(policy_.storage));
     file.write(text.data(), static_cast<std::int64_t>(text.size()));
     file.finish();
     const FilePiece piece = std::as_bytes(std::span(text));
@@ -193,7 +195,7 @@ std::string FolderSink::write(const SnapshotTarget& target, const SnapshotFile& 
   const std::string head = safetensors_head(shards, {{"format", "trainctl"}});
   std::vector<FilePiece> pieces = pieces_of(shards);
   pieces.insert(pieces.begin(), std::as_bytes(std::span(head)));
-  OutputFile output(path, target.path, target.bytes);
+  OutputFile output(path, target.path, target.bytes, use_of(storage_));
   for (const FilePiece& piece : pieces) output.write(piece.data(), std::ssize(piece));
   const FileSeal seal = output.finish();
   if (storage_ == Storage::disk) verifier_.verify(path, target.path, pieces);

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "parallel/comm/paced_transfer.h"
 #include "parallel/comm/text.h"
 
 namespace trainctl {
@@ -106,8 +107,11 @@ std::vector<std::string> SnapshotSaver::write_files(const Snapshot& snapshot, co
     if (can_write(file)) attempt.run([&] { records[i] = outlet_.sink->write(target, file.file, file.shards); });
   }
   for (std::size_t i = 0; i < files_.size(); ++i) {
+    if (can_write(files_[i])) continue;
+    PacedTransfer transfer(ranks_, stream_, outlet_.gives_up);
     const bool involved = files_[i].rank == ranks_.rank() || ranks_.rank() == 0;
-    if (involved && !can_write(files_[i])) write_on_rank_0(files_[i], target, attempt, records[i]);
+    if (involved) write_on_rank_0(files_[i], target, transfer, attempt, records[i]);
+    transfer.finish();
   }
   attempt.throw_if_any_failed();
   for (std::size_t i = 0; i < files_.size(); ++i) {
@@ -120,11 +124,10 @@ std::vector<std::string> SnapshotSaver::write_files(const Snapshot& snapshot, co
 
 // Writes the file of a rank without a sink: rank 0 receives all its shards, even if an earlier file failed, and writes
 // them.
-void SnapshotSaver::write_on_rank_0(const File& file, const SnapshotTarget& target, JointAttempt& attempt,
-                                    std::string& record) {
+void SnapshotSaver::write_on_rank_0(const File& file, const SnapshotTarget& target, PacedTransfer& transfer,
+                                    JointAttempt& attempt, std::string& record) {
   if (ranks_.rank() == file.rank) {
-    for (const NamedTensor& shard : file.shards) ranks_.send(shard.view, 0, stream_);
-    stream_.synchronize();
+    for (const NamedTensor& shard : file.shards) transfer.send(shard.view, 0);
     return;
   }
   const std::unique_ptr<std::byte[]> memory = allocate(file.shards);
@@ -133,9 +136,8 @@ void SnapshotSaver::write_on_rank_0(const File& file, const SnapshotTarget& targ
   for (NamedTensor& shard : received) {
     shard.view = {next, DType::float32, shard.extent.count(shard.shape)};
     next += shard.view.bytes();
-    ranks_.receive(shard.view, file.rank, stream_);
+    transfer.receive(shard.view, file.rank);
   }
-  stream_.synchronize();
   attempt.run([&] { record = outlet_.sink->write(target, file.file, received); });
 }
 

@@ -2,6 +2,7 @@
 // it fails.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -13,12 +14,17 @@
 
 namespace trainctl {
 
+class PacedTransfer;
+
 // The sink and the store to which a rank saves snapshots.
 struct SnapshotOutlet {
   SnapshotSink* sink = nullptr;    // null: this rank's host does not share the run directory; never null on rank 0
   SnapshotStore* store = nullptr;  // null on all ranks but rank 0
   bool weights_only = false;       // whether the optimizer's state is left out
   bool is_memory = false;          // whether the snapshots are copies in shared memory: for messages
+  // Once it is true on any rank, shards are no longer sent to rank 0, and save() throws CollectiveError{resource} on
+  // all ranks; null: never.
+  const std::atomic<bool>* gives_up = nullptr;
 };
 
 // Used by one thread at a time; while it saves, no other thread uses its communicator.
@@ -31,8 +37,9 @@ class SnapshotSaver {
   std::int64_t bytes() const { return bytes_; }
 
   // Writes the snapshot, whole or not at all; this rank's tensors are read only for the shards that it writes. Ranks
-  // without a sink send their shards to rank 0, which writes them. All ranks must call this function; it returns the
-  // checkpoint's path on rank 0. If a file cannot be written, all ranks throw the same CollectiveError{resource}.
+  // without a sink send their shards to rank 0, which writes them, one rank after the other, in a time of any length
+  // (../comm/paced_transfer.h). All ranks must call this function; it returns the checkpoint's path on rank 0. If a
+  // file cannot be written, all ranks throw the same CollectiveError{resource}.
   std::string save(const Snapshot& snapshot);
 
  private:
@@ -49,7 +56,8 @@ class SnapshotSaver {
   bool holds_all_on_rank_0() const;
   void share(SnapshotTarget& target);
   std::vector<std::string> write_files(const Snapshot& snapshot, const SnapshotTarget& target);
-  void write_on_rank_0(const File& file, const SnapshotTarget& target, JointAttempt& attempt, std::string& record);
+  void write_on_rank_0(const File& file, const SnapshotTarget& target, PacedTransfer& transfer, JointAttempt& attempt,
+                       std::string& record);
 
   SnapshotOutlet outlet_;
   Communicator& ranks_;

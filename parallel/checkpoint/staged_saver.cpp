@@ -31,6 +31,7 @@ std::vector<NamedTensor> written_tensors(const ShardPlan& plan, int rank, const 
 StagedSaver::StagedSaver(StepEngine& engine, const SnapshotPlan& plan, const SnapshotOutlet& outlet, bool background,
                          Communicator& world, Stream& stream)
     : engine_(engine),
+      world_(world),
       logs_(outlet.store != nullptr),
       kind_(outlet.is_memory ? "copy in memory" : "checkpoint"),
       key_(outlet.is_memory ? "checkpoint.memory_every" : "checkpoint.every"),
@@ -44,13 +45,16 @@ StagedSaver::StagedSaver(StepEngine& engine, const SnapshotPlan& plan, const Sna
   own_ranks_->set_background();
   if (FlightRecord* flight = world.attendance().flight())
     line_ = flight->line(FlightThread::saving, outlet.is_memory ? "copies" : "checkpoints");
-  saver_ = std::make_unique<SnapshotSaver>(plan, outlet, *own_ranks_, own_stream_);
+  SnapshotOutlet own = outlet;
+  if (outlet.is_memory) own.gives_up = &gives_up_;
+  saver_ = std::make_unique<SnapshotSaver>(plan, own, *own_ranks_, own_stream_);
   for (Copy& copy : copies_) copy = make_copy();
   thread_ = std::thread([this] { write_staged(); });
 }
 
 StagedSaver::~StagedSaver() {
   if (!thread_.joinable()) return;
+  gives_up_ = true;
   {
     const std::lock_guard lock(mutex_);
     ends_ = true;
@@ -87,6 +91,23 @@ void StagedSaver::stage(Snapshot snapshot) {
   EndedSave ended = save(snapshot);
   ended.seconds = ended.stall_seconds = stage_seconds_ = seconds_now() - begin;
   ended_.push_back(std::move(ended));
+}
+
+void StagedSaver::stage_if_free(Snapshot snapshot) {
+  const auto is_next_free = [this] {
+    const std::lock_guard lock(mutex_);
+    return is_free(copies_[static_cast<std::size_t>(staged_ % copies)]);
+  };
+  const bool leaves_out = thread_.joinable() && !world_.true_on_all(is_next_free());
+  if (!leaves_out) {
+    stage(std::move(snapshot));
+  } else if (logs_ && !left_out_) {
+    log::info(
+        format("the {} of step {} is left out, since others are still being written: {} is shorter than the time "
+               "that writing takes",
+               kind_, snapshot.step, key_));
+  }
+  left_out_ = leaves_out;
 }
 
 // Saves a snapshot. An error of writing, which all ranks have, is returned; other errors are thrown.

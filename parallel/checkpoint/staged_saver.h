@@ -8,6 +8,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -47,7 +48,7 @@ class StagedSaver {
   // engine's own memory without a copy. All arguments must outlive the saver.
   StagedSaver(StepEngine& engine, const SnapshotPlan& plan, const SnapshotOutlet& outlet, bool background,
               Communicator& world, Stream& stream);
-  // Writes the snapshots that are staged.
+  // Writes the snapshots that are staged. Copies in memory that shards are being sent for are given up.
   ~StagedSaver();
   StagedSaver(const StagedSaver&) = delete;
   StagedSaver& operator=(const StagedSaver&) = delete;
@@ -58,6 +59,8 @@ class StagedSaver {
   // Fills the snapshot, which has no tensors yet, with the engine's present tensors and saves it. If another snapshot
   // is still being written, this one waits for it; a long wait is logged. Called on all ranks after the same step.
   void stage(Snapshot snapshot);
+  // Like stage(), unless training would have to wait for another save on any rank: then the snapshot is left out.
+  void stage_if_free(Snapshot snapshot);
   // The seconds for which the last call of stage() stopped training, without its wait for another save.
   double stage_seconds() const { return stage_seconds_; }
   // Returns the oldest save that has ended and was not returned before; empty if there is none. If an error has ended
@@ -86,17 +89,20 @@ class StagedSaver {
   void write_staged();
 
   StepEngine& engine_;
+  Communicator& world_;
   bool logs_;
   std::string kind_;                          // "checkpoint" or "copy in memory"
   std::string key_;                           // key of the config that says how often snapshots are saved
   std::vector<NamedTensor> weights_, state_;  // the engine's tensors that this rank writes
   std::unique_ptr<Communicator> own_ranks_;   // null if there is no thread
   ImmediateStream own_stream_;
+  std::atomic<bool> gives_up_{false};
   std::unique_ptr<SnapshotSaver> saver_;
   FlightLine line_;  // of the thread, in the rank's flight record
   std::array<Copy, copies> copies_;
   std::int64_t staged_ = 0;
   double stage_seconds_ = 0;
+  bool left_out_ = false;  // whether the last snapshot was left out by stage_if_free()
 
   mutable std::mutex mutex_;  // guards all members below
   std::condition_variable changed_;

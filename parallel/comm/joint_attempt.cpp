@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "core/base/error.h"
 #include "core/base/failure.h"
@@ -40,7 +41,9 @@ void JointAttempt::throw_if_any_failed() {
   stream_.synchronize();
   file = broadcast_text(file, lowest, world_, stream_);
   message = broadcast_text(message, lowest, world_, stream_);
-  if (lowest > 0) message += format(" (rank {})", lowest);
+  const std::vector<int> in_world = world_.world_ranks();
+  const int failed = in_world.empty() ? lowest : in_world[static_cast<std::size_t>(lowest)];
+  if (failed > 0) message += format(" ({})", world_.attendance().name({failed}));
   throw CollectiveError(static_cast<ErrorKind>(kind), SourceLocation{file}, message);
 }
 

@@ -16,7 +16,8 @@ class JointAttempt {
   // propagate. The work must not call a collective.
   void run(const std::function<void()>& work);
   // All ranks must call this function, which waits for all of them. If any rank failed, all throw the same
-  // CollectiveError: the failure of the lowest rank that failed, followed by "(rank N)" unless it is rank 0.
+  // CollectiveError: the failure of the lowest rank that failed, followed by its number in the run, and by its host if
+  // the ranks run on several hosts: "(rank 2 on n1)". Rank 0 of the run is not named.
   void throw_if_any_failed();
 
  private:

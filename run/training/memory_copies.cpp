@@ -17,6 +17,7 @@
 #include "io/checkpoint/options.h"
 #include "parallel/checkpoint/staged_saver.h"
 #include "parallel/comm/joint_attempt.h"
+#include "parallel/comm/paced_transfer.h"
 #include "parallel/comm/text.h"
 #include "parallel/launch/ranks/run_rank.h"
 #include "parallel/launch/watch/copies_note.h"
@@ -62,10 +63,10 @@ FoundState newest_state_here(const std::string& run_directory, const std::string
   return newest;
 }
 
-// Sends the files of a folder to rank 0, if rank 0 has room for them: the name of each file, then its bytes in pieces,
-// and an empty piece. An empty name ends the files. A file that cannot be read is sent cut, which rank 0 notices by its
-// hash.
-void send_files(const std::string& folder, Communicator& ranks, Stream& stream) {
+// Sends the files of a folder to rank 0, if rank 0 has room for them: the name of each file, then its bytes in pieces
+// of `transfer`, and an empty piece. An empty name ends the files. A file that cannot be read is sent cut, which rank 0
+// notices by its hash.
+void send_files(const std::string& folder, PacedTransfer& transfer, Communicator& ranks, Stream& stream) {
   std::vector<std::string> names;
   std::int64_t bytes = 0;
   std::error_code none;
@@ -75,7 +76,7 @@ void send_files(const std::string& folder, Communicator& ranks, Stream& stream) 
   }
   send_text(std::to_string(bytes), 0, ranks, stream);
   if (receive_text(0, ranks, stream).empty()) return;
-  constexpr std::streamsize most = 16 << 20;
+  constexpr std::streamsize most = PacedTransfer::piece_bytes;
   std::string piece;
   for (const std::string& name : names) {
     send_text(name, 0, ranks, stream);
@@ -85,6 +86,7 @@ void send_files(const std::string& folder, Communicator& ranks, Stream& stream) 
       file.read(piece.data(), most);
       piece.resize(static_cast<std::size_t>(file.gcount()));
       send_text(piece, 0, ranks, stream);
+      if (!piece.empty()) transfer.end_piece();
     } while (!piece.empty());
   }
   send_text("", 0, ranks, stream);
@@ -108,7 +110,7 @@ void keep_only(const std::string& folder, const std::string& name) {
 
 // Receives the files that `holder` sends, as a copy in the memory of this host.
 void receive_files(const std::string& folder, const std::string& name, const Generation& generation, int holder,
-                   Communicator& ranks, Stream& stream) {
+                   PacedTransfer& transfer, Communicator& ranks, Stream& stream) {
   const std::int64_t bytes = std::stoll(receive_text(holder, ranks, stream));
   RunLock lock(generation);
   std::unique_ptr<AtomicFolder> target;
@@ -129,6 +131,7 @@ void receive_files(const std::string& folder, const std::string& name, const Gen
     for (std::string piece = receive_text(holder, ranks, stream); !piece.empty();
          piece = receive_text(holder, ranks, stream)) {
       out.write(piece.data(), static_cast<std::streamsize>(piece.size()));
+      transfer.end_piece();
     }
   }
   try {
@@ -219,12 +222,15 @@ void fetch_newest_state(const Restart& restart, const Generation& generation, Wo
   const auto newest = std::max_element(steps.begin(), steps.end());  // the lowest rank that has it
   const int holder = static_cast<int>(newest - steps.begin());
   if (*newest < 0 || holder == 0) return;
-  if (world.rank() == holder) send_files(found.path, ranks, stream);
-  if (world.rank() != 0) return;
-  const std::string& host = world.hosts()[static_cast<std::size_t>(holder)];
-  log::info(format("the newest state of the run, of step {}, is copied from {}", *newest, host));
-  receive_files(memory_folder_of(restart.run_directory), format("step-{:08}", *newest), generation, holder, ranks,
-                stream);
+  PacedTransfer transfer(ranks, stream);
+  if (world.rank() == holder) send_files(found.path, transfer, ranks, stream);
+  if (world.rank() == 0) {
+    const std::string& host = world.hosts()[static_cast<std::size_t>(holder)];
+    log::info(format("the newest state of the run, of step {}, is copied from {}", *newest, host));
+    receive_files(memory_folder_of(restart.run_directory), format("step-{:08}", *newest), generation, holder, transfer,
+                  ranks, stream);
+  }
+  transfer.finish();
 }
 
 }  // namespace trainctl

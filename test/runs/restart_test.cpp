@@ -110,6 +110,25 @@ TEST_CASE("a run that trains is resized, and ends with the same weights") {
   CHECK(events(directory, "end").back().at("weights_sha256") == undisturbed_weights(folder, config));
 }
 
+TEST_CASE("a request that comes while a run starts again is kept until its ranks train") {
+  const Folder folder;
+  const std::string config = write_config(folder), directory = folder / "busy";
+  Command run(folder,
+              {"run", config, "--ranks", "2", "--run-dir", directory, "--progress", "none", "--max-restarts", "1"});
+  REQUIRE(comes_true([&] { return has_checkpoint(directory); }));
+  kill(run.ranks().at(0), SIGKILL);
+  REQUIRE(run.says("the run starts again on 2 ranks"));
+  const Finished resize = trainctl(folder, {"resize", directory, "--ranks", "3"});
+  INFO(resize.errors);
+  CHECK(resize.code == 0);
+  CHECK(run.wait() == 0);
+  INFO(tail(run.errors()));
+  const auto begun = events(directory, "start");
+  REQUIRE(begun.size() == 3);
+  CHECK(begun.back().at("ranks") == 3);
+  CHECK(events(directory, "end").back().at("weights_sha256") == undisturbed_weights(folder, config));
+}
+
 TEST_CASE("a request that the strategy does not permit is refused, and the run goes on") {
   struct Refused {
     std::string strategy, ranks, why;
@@ -206,7 +225,7 @@ TEST_CASE("resize tells what cannot be resized") {
   REQUIRE(comes_true([&] { return has_steps(directory, 3); }));
   const Finished refused = trainctl(folder, {"resize", directory, "--ranks", "2"});
   CHECK(refused.code == 5);
-  CHECK(contains(refused.errors, "has not taken the request"));
+  CHECK(contains(refused.errors, "has no supervisor"));
   CHECK_FALSE(std::filesystem::exists(directory + "/resize"));
   run.send(SIGTERM);
   CHECK(run.wait() == 75);

@@ -3,8 +3,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <fstream>
 #include <sstream>
+#include <thread>
 
 #include "core/base/files.h"
 #include "core/base/format.h"
@@ -38,8 +40,23 @@ bool has_default_route(const std::string& interface) {
   return false;
 }
 
+// Waits until the kernel says that the link is down, at most some seconds: what the ranks send until then may still
+// arrive.
+void wait_until_down(const std::string& interface) {
+  constexpr std::chrono::seconds limit(5);
+  const auto end = std::chrono::steady_clock::now() + limit;
+  const std::string path = "/sys/class/net/" + interface + "/operstate";
+  for (std::string state;;) {
+    std::getline(std::ifstream(path), state);
+    if (state == "down") return;
+    if (std::chrono::steady_clock::now() > end) break;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  log::warning(format("the link {} is not down after {} s", interface, limit.count()));
+}
+
 // Starts a process that takes the link down and, after the time, up again. It belongs to no group of this process, so
-// that it outlives the rank.
+// that it outlives the rank. Returns when the link is down.
 void cut(const std::string& interface, double seconds) {
   const std::string script =
       format("trap 'ip link set dev {0} up' EXIT; ip link set dev {0} down; sleep {1:.3f}", interface, seconds);
@@ -49,10 +66,10 @@ void cut(const std::string& interface, double seconds) {
   posix_spawnattr_init(&attributes);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID);
   pid_t process = 0;
-  if (posix_spawn(&process, "/bin/sh", nullptr, &attributes, arguments, environ) != 0) {
-    log::warning("the link is not cut, since no process can be started");
-  }
+  const bool runs = posix_spawn(&process, "/bin/sh", nullptr, &attributes, arguments, environ) == 0;
   posix_spawnattr_destroy(&attributes);
+  if (!runs) return log::warning("the link is not cut, since no process can be started");
+  wait_until_down(interface);
 }
 
 struct CutLinkFault final : FaultOptions {

@@ -56,7 +56,7 @@ struct FullDiskFault final : FaultOptions {
         .required("step", &FullDiskFault::step, fault_step_meaning, at_least(1))
         .key("for", &FullDiskFault::time, "How long.", more_than(0))
         .key("saves", &FullDiskFault::saves,
-             "Until this number of saves have failed; if it is given, `for` has no effect.", at_least(1));
+             "Until this number of checkpoints could not be saved; if it is given, `for` has no effect.", at_least(1));
   }
   std::string text() const override {
     return saves ? format("the disk is full until {} failed",

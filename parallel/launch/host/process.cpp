@@ -177,10 +177,10 @@ void signal_descendants(pid_t pid, int number) {
   }
 }
 
-void kill_children(const std::vector<pid_t>& spared) {
+void kill_children(const std::vector<pid_t>& spared, std::chrono::milliseconds limit) {
   using Clock = std::chrono::steady_clock;
   const pid_t self = getpid();
-  const Clock::time_point give_up = Clock::now() + std::chrono::seconds(10);  // a process may hang in the kernel
+  const Clock::time_point give_up = Clock::now() + limit;
   for (bool found = true; found && Clock::now() < give_up;) {
     std::vector<pid_t> children = children_of(self);
     std::erase_if(children,

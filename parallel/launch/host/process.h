@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -52,9 +53,10 @@ std::vector<std::vector<std::string>> commands_of_children(pid_t pid);
 // Sends a signal to all descendants of a process that have a handler for it.
 void signal_descendants(pid_t pid, int number);
 
-// Kills the children of this process and their orphaned children, until no child is left except those in `spared`.
-// Requires PR_SET_CHILD_SUBREAPER.
-void kill_children(const std::vector<pid_t>& spared = {});
+// Kills the children of this process and their orphaned children, until no child is left except those in `spared`, or
+// until the time is over: a process may hang in the kernel. Requires PR_SET_CHILD_SUBREAPER.
+void kill_children(const std::vector<pid_t>& spared = {},
+                   std::chrono::milliseconds limit = std::chrono::milliseconds(10'000));
 
 // The largest number of bytes that are kept of the output of a remote shell or a child process.
 inline constexpr std::size_t max_remote_text = 1 << 20;

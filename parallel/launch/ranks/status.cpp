@@ -79,6 +79,17 @@ RankStatus read_first_line(const std::string& line) {
   return status;
 }
 
+// Whether the status is an error that may be the effect of an error of another rank.
+bool is_effect(const std::optional<RankStatus>& status) {
+  return status && status->exit_code == exit_code(ErrorKind::peer);
+}
+
+// Whether the status is an error that is no effect of another rank's error.
+bool is_cause(const RankStatus& status) {
+  const auto kinds = {ErrorKind::config, ErrorKind::data, ErrorKind::diverged, ErrorKind::resource};
+  return std::any_of(kinds.begin(), kinds.end(), [&](ErrorKind kind) { return status.exit_code == exit_code(kind); });
+}
+
 // Writes the note of a line "NOTE TEXT", without its mark and line end.
 void take_note(const std::string& status_path, std::string_view line) {
   const std::size_t space = std::min(line.find(' '), line.size());
@@ -106,8 +117,11 @@ StatusWritten write_status(const std::string& path, const RankStatus& status) {
   if (file.fail()) return StatusWritten::unreachable;
   const bool first = link(temporary.c_str(), path.c_str()) == 0;  // fails if the file already exists
   const bool another = !first && errno == EEXIST;
-  unlink(temporary.c_str());
-  return first ? StatusWritten::yes : another ? StatusWritten::another_was_first : StatusWritten::unreachable;
+  const bool replaces =
+      another && is_cause(status) && is_effect(read_status(path)) && rename(temporary.c_str(), path.c_str()) == 0;
+  if (!replaces) unlink(temporary.c_str());
+  if (first || replaces) return StatusWritten::yes;
+  return another ? StatusWritten::another_was_first : StatusWritten::unreachable;
 }
 
 std::optional<RankStatus> read_status(const std::string& path) {

@@ -31,13 +31,15 @@ struct RankStatus {
 
 enum class StatusWritten {
   yes,                // the supervisor will print the message
-  another_was_first,  // another rank has written its status before, so that this message is not printed
+  another_was_first,  // the status of another rank counts, so that this message is not printed
   unreachable,        // there is no supervisor on this host: the rank prints its message
 };
 
 // Writes the status atomically. Only the first status counts: rank 0 writes a status at the end of every run; before
-// that, any rank that ends the other ranks writes it. With an empty path the result is `unreachable`. A supervisor on
-// another host receives the status without the message and the errors (see take_notes()).
+// that, any rank that ends the other ranks writes it. But an error of the config, the data, divergence or resources
+// replaces Error{peer}, whose rank has only noticed that another rank was gone. With an empty path the result is
+// `unreachable`. A supervisor on another host receives the status without the message and the errors (see
+// take_notes()).
 StatusWritten write_status(const std::string& path, const RankStatus& status);
 
 // Returns the status that a rank has written; empty if no rank has written one.

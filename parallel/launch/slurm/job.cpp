@@ -87,6 +87,8 @@ std::optional<JobState> read_job_state(std::string_view line) {
   if (state.reason == "None") state.reason.clear();
   std::sscanf(value_of(line, "ExitCode").c_str(), "%d:%d", &state.exit_code, &state.signal);
   std::sscanf(value_of(line, "Restarts").c_str(), "%d", &state.restarts);
+  state.nodes = value_of(line, "NodeList");
+  state.batch_node = value_of(line, "BatchHost");
   return state;
 }
 

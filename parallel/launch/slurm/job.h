@@ -10,11 +10,13 @@
 namespace trainctl {
 
 struct JobState {
-  std::string name;    // SLURM's name of the state: "PENDING", "RUNNING", "COMPLETED", "TIMEOUT", ...
-  std::string reason;  // why it is pending or has ended; empty: no reason
-  int exit_code = 0;   // exit code of its script, once it has ended
-  int signal = 0;      // signal that ended its script; 0: none
-  int restarts = 0;    // number of times that it was requeued
+  std::string name;        // SLURM's name of the state: "PENDING", "RUNNING", "COMPLETED", "TIMEOUT", ...
+  std::string reason;      // why it is pending or has ended; empty: no reason
+  int exit_code = 0;       // exit code of its script, once it has ended
+  int signal = 0;          // signal that ended its script; 0: none
+  int restarts = 0;        // number of times that it was requeued
+  std::string nodes;       // its nodes in SLURM's notation, such as "n[1-2]"; empty: none, or unknown
+  std::string batch_node;  // the node on which its script was started; empty: there is no script, or it is unknown
 
   // Returns whether the job has ended and will not be requeued.
   bool ended() const;

@@ -28,13 +28,17 @@ void remove_copies_here(const std::string& log, const std::string& launch) {
   if (are_copies_of(folder, launch)) remove_memory_folder(folder);
 }
 
-void remove_copies_elsewhere(const LaunchPlan& plan, const std::string& log, const std::string& launch) {
-  if (log.empty() || plan.one_host || plan.tf_config) return;
+void HostsOfCopies::add(const LaunchPlan& plan) {
+  if (plan.one_host || plan.tf_config) return;
+  mpi_ = plan.mpi;
+  if (!plan.hosts.empty()) return hosts_.insert(plan.other_hosts.begin(), plan.other_hosts.end());
+  const std::vector<std::string> nodes = other_nodes(plan.nodes, Variables::of_process());
+  nodes_.insert(nodes.begin(), nodes.end());
+}
+
+void HostsOfCopies::remove_copies(const std::string& log, const std::string& launch) const {
+  if (log.empty()) return;
   constexpr std::chrono::seconds deadline(5);
-  const Variables variables = Variables::of_process();
-  const bool asks_nodes = plan.hosts.empty();
-  const std::vector<std::string> agent = asks_nodes ? node_agent() : shell_agent(variables, plan.mpi);
-  if (agent.empty()) return;
   // The user may have another number on another host.
   const std::string name = shell_word(std::filesystem::path(folder_of(log)).filename().string());
   // A killed rank may still write a file while the folder is removed.
@@ -42,10 +46,15 @@ void remove_copies_elsewhere(const LaunchPlan& plan, const std::string& log, con
       "d=/dev/shm/trainctl-$(id -u); c=\"$d\"/{}; [ -O \"$c\" ] && grep -qs {} \"$c\"/lock || exit 0; "
       "rm -rf \"$c\" || {{ sleep 1; rm -rf \"$c\"; }}; rmdir \"$d\" 2>/dev/null; true",
       name, shell_word("^" + line_of_launch(launch)));
-  const std::vector<std::string> hosts = asks_nodes ? other_nodes(plan.nodes, variables) : plan.other_hosts;
-  for (const RemoteAnswer& answer : run_on_hosts(agent, hosts, script, deadline)) {
-    if (!answer.good()) log::debug(format("copies in memory may be left on {}: {}", answer.host, answer.why(deadline)));
-  }
+  const auto remove = [&](const std::set<std::string>& hosts, const std::vector<std::string>& agent) {
+    if (hosts.empty() || agent.empty()) return;
+    for (const RemoteAnswer& answer : run_on_hosts(agent, {hosts.begin(), hosts.end()}, script, deadline)) {
+      if (answer.good()) continue;
+      log::debug(format("copies in memory may be left on {}: {}", answer.host, answer.why(deadline)));
+    }
+  };
+  remove(hosts_, shell_agent(Variables::of_process(), mpi_));
+  remove(nodes_, node_agent());
 }
 
 }  // namespace trainctl

@@ -23,11 +23,12 @@
 #include "parallel/launch/watch/host_watch.h"
 
 namespace trainctl {
+namespace {
 
-std::string launch_name() {
-  const auto time = std::chrono::system_clock::now().time_since_epoch();
-  return format("{}-{}-{}", this_host(), getpid(), std::chrono::duration_cast<std::chrono::microseconds>(time).count());
-}
+constexpr std::chrono::seconds longest_turn(2);  // of the loop in wait()
+constexpr std::chrono::seconds longest_end(20);  // to kill processes that are left, and to collect flight records
+
+}  // namespace
 
 MpirunWatch::MpirunWatch(Supervision& supervision, const ChildProcess& child, std::string status_file,
                          const LaunchPlan& plan, Mpirun& mpirun, const SupervisionOptions& options,
@@ -50,25 +51,29 @@ MpirunWatch::MpirunWatch(Supervision& supervision, const ChildProcess& child, st
   asked_.started = start_;
   asked_.sees_ranks = plan.first_rank_here;
   asked_.patience = plan.start_timeout;
+  supervision_.guard.watch(GuardedRanks{child_.pid, status_file_, stops_in_order_, asked_});
 }
 
 MpirunWatch::~MpirunWatch() {
   kill_children(hosts_watch_.processes());
+  supervision_.guard.watch({});
   for (int pipe : {child_.output, child_.errors, child_.messages}) close(pipe);
   for (int rank : ranks_) close(rank);
 }
 
 void MpirunWatch::wait() {
+  StopGuard& guard = supervision_.guard;
   while (!ended_ && !verdict_) {
+    guard.expect_within(longest_turn);
     watch_ranks();
-    std::vector<pollfd> sources = {{supervision_.signals.descriptor(), POLLIN, 0}};
+    std::vector<pollfd> sources = {{guard.descriptor(), POLLIN, 0}};
     for (const pollfd& each : output_.sources()) sources.push_back(each);
     for (int rank : ranks_) sources.push_back({rank, POLLIN, 0});
     hosts_watch_.add_sources(sources);
     const bool polls_fast = (asked_to_stop() && !asked_.relayed) || (one_host_ && processes_.empty());
     poll(sources.data(), sources.size(), polls_fast ? 20 : 500);
     check_ranks();
-    while (const int signal = supervision_.signals.next()) on_signal(signal);
+    while (const int signal = guard.next()) on_signal(signal);
     output_.read();
     if (ended_) break;
     check_hosts();
@@ -78,6 +83,7 @@ void MpirunWatch::wait() {
       break;
     }
   }
+  guard.expect_within(longest_end);
   kill_children(hosts_watch_.processes());  // kills processes that mpirun has left
   output_.read_rest();
   join_log();

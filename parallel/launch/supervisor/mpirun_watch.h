@@ -11,9 +11,12 @@
 #include "parallel/launch/hosts.h"
 #include "parallel/launch/mpirun/mpirun.h"
 #include "parallel/launch/plan.h"
+#include "parallel/launch/supervisor/copies.h"
+#include "parallel/launch/supervisor/launch_name.h"
 #include "parallel/launch/supervisor/outcome.h"
 #include "parallel/launch/supervisor/ranks_output.h"
 #include "parallel/launch/supervisor/signals.h"
+#include "parallel/launch/supervisor/stop_guard.h"
 #include "parallel/launch/supervisor/stopping.h"
 
 namespace trainctl {
@@ -22,17 +25,16 @@ class HostWatch;
 struct Restarts;
 struct SupervisionOptions;
 
-// Returns a name for this supervisor: its host, process and time.
-std::string launch_name();
-
 // State that persists across all attempts to run the ranks.
 struct Supervision {
   Signals signals;
+  StopGuard guard{signals};  // receives the signals
   StopRequests requests;
   std::string log;                     // path of the run's log, to which this process also logs; "" before it is known
   std::string launch = launch_name();  // see Situation::launch
   std::string unwritten_output;        // standard output of the ranks that its reader has not taken yet
   bool copies_left = false;            // whether ranks may have left copies in memory for another attempt
+  HostsOfCopies hosts_of_copies;       // where they may have left them
 };
 
 class MpirunWatch {

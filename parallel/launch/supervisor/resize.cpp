@@ -49,6 +49,12 @@ std::optional<int> requested_ranks_of(const std::string& run_directory) {
   return file >> ranks ? std::optional(ranks) : std::nullopt;
 }
 
+bool keep_request(const std::string& run_directory) {
+  std::error_code none;
+  std::filesystem::last_write_time(path_of_request(run_directory), std::filesystem::file_time_type::clock::now(), none);
+  return !none;
+}
+
 bool remove_request(const std::string& run_directory) {
   std::error_code ignored;
   return std::filesystem::remove(path_of_request(run_directory), ignored);

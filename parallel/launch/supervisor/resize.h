@@ -13,6 +13,10 @@ void request_ranks(const std::string& run_directory, int ranks);
 // minute does not count, since nobody waits for an answer: it is removed.
 std::optional<int> requested_ranks_of(const std::string& run_directory);
 
+// Called at least every few seconds by a process that waits for the supervisor to take the request. Returns false if
+// there is none.
+bool keep_request(const std::string& run_directory);
+
 // Removes the request. Returns false if there is none.
 bool remove_request(const std::string& run_directory);
 

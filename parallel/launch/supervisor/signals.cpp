@@ -19,16 +19,6 @@ std::vector<int> other_fatal_signals() {
   return numbers;
 }
 
-// Lets SIGTSTP have its usual effect; returns after SIGCONT.
-void suspend() {
-  sigset_t set;
-  sigemptyset(&set);
-  sigaddset(&set, SIGTSTP);
-  raise(SIGTSTP);
-  sigprocmask(SIG_UNBLOCK, &set, nullptr);
-  sigprocmask(SIG_BLOCK, &set, nullptr);
-}
-
 }  // namespace
 
 bool is_other_fatal_signal(int number) {
@@ -55,13 +45,27 @@ Signals::~Signals() {
 }
 
 int Signals::next() const {
-  signalfd_siginfo info{};
-  while (read(descriptor_, &info, sizeof info) == sizeof info) {
-    if (info.ssi_signo != SIGTSTP) return static_cast<int>(info.ssi_signo);
-    if (before_suspension_) before_suspension_();
+  while (const int number = take()) {
+    if (number != SIGTSTP) return number;
     suspend();
   }
   return 0;
+}
+
+int Signals::take() const {
+  signalfd_siginfo info{};
+  return read(descriptor_, &info, sizeof info) == sizeof info ? static_cast<int>(info.ssi_signo) : 0;
+}
+
+// Lets SIGTSTP have its usual effect.
+void Signals::suspend() const {
+  if (before_suspension_) before_suspension_();
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGTSTP);
+  raise(SIGTSTP);
+  pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
 }
 
 }  // namespace trainctl

@@ -21,6 +21,10 @@ class Signals {
   int descriptor() const { return descriptor_; }
   // Returns the next signal that has arrived, or 0. Suspends the process if SIGTSTP has arrived.
   int next() const;
+  // Returns the next signal that has arrived, also SIGTSTP, or 0. Any thread may call it.
+  int take() const;
+  // Suspends the process, as SIGTSTP does; returns after SIGCONT.
+  void suspend() const;
   // Sets a function that is called before SIGTSTP suspends the process; empty: none.
   void before_suspension(std::function<void()> call) { before_suspension_ = std::move(call); }
 

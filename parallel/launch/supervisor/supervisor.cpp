@@ -27,6 +27,9 @@
 namespace trainctl {
 namespace {
 
+// How long the supervisor may be busy between two looks at its signals while no ranks run.
+constexpr std::chrono::seconds longest_work(2);
+
 // Returns the rank of a process id; empty if no rank has this id, or if ranks on several hosts have it.
 std::optional<int> rank_of(int process, const std::vector<int>& processes) {
   const auto found = std::find(processes.begin(), processes.end(), process);
@@ -111,13 +114,13 @@ AttemptEnd run_attempt(const LaunchPlan& plan, const std::vector<std::string>& c
 
 // Removes the copies of the run's state in shared memory, which no other attempt needs.
 struct CopiesRemover {
-  const Supervision& supervision;
-  const LaunchPlan& plan;
+  Supervision& supervision;
   const SupervisionOptions& options;
   ~CopiesRemover() {
+    supervision.guard.expect_within(std::chrono::seconds(10));
     remove_copies_here(supervision.log, supervision.launch);
     if (options.keeps_copies && supervision.copies_left) {
-      remove_copies_elsewhere(plan, supervision.log, supervision.launch);
+      supervision.hosts_of_copies.remove_copies(supervision.log, supervision.launch);
     }
   }
 };
@@ -127,14 +130,15 @@ bool wait_to_restart(Supervision& supervision, std::chrono::milliseconds delay) 
   using Clock = std::chrono::steady_clock;
   const auto end = Clock::now() + delay;
   for (;;) {
-    while (const int signal = supervision.signals.next()) {
+    while (const int signal = supervision.guard.next()) {
       if (signal != SIGCHLD) note_request(supervision.requests, signal, Clock::now());
     }
     if (supervision.requests.asked) return false;
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now()).count();
-    if (left <= 0) return true;
-    pollfd source{supervision.signals.descriptor(), POLLIN, 0};
-    poll(&source, 1, static_cast<int>(left));
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now());
+    if (left.count() <= 0) return true;
+    supervision.guard.expect_within(left + longest_work);
+    pollfd source{supervision.guard.descriptor(), POLLIN, 0};
+    poll(&source, 1, static_cast<int>(left.count()));
   }
 }
 
@@ -158,11 +162,11 @@ void announce_restart(const LaunchPlan& plan, std::size_t restarts, std::chrono:
                       seconds > 0 ? format(" in {:g} s", seconds) : "", restarts, newest_checkpoint(log)));
 }
 
-// Whether the ranks refuse the plan to which the run was resized: they have ended before their first step, with an
-// error of the config or a lack of resources.
-bool refuses_resize(const Outcome& outcome, const std::optional<Restart>& restart) {
+// Whether the ranks refuse their plan: they have ended before their first step, with an error of the config or a lack
+// of resources.
+bool refuses_plan(const Outcome& outcome) {
   const bool refuses = outcome.kind == OutcomeKind::config_error || outcome.kind == OutcomeKind::resource_error;
-  return restart && restart->event.cause == cause_resized && refuses && !outcome.step;
+  return refuses && !outcome.step;
 }
 
 // The error of an attempt. Ranks that have printed theirs leave no message.
@@ -178,9 +182,10 @@ void finish_output(Supervision& supervision, Outcome& outcome) {
     const int error = write_ready(STDOUT_FILENO, text);
     if (error != 0) return note_output_error(outcome, error);
     if (text.empty()) return;
-    pollfd sources[] = {{supervision.signals.descriptor(), POLLIN, 0}, {STDOUT_FILENO, POLLOUT, 0}};
+    supervision.guard.expect_within(std::chrono::hours(24 * 365));
+    pollfd sources[] = {{supervision.guard.descriptor(), POLLIN, 0}, {STDOUT_FILENO, POLLOUT, 0}};
     poll(sources, 2, -1);
-    while (const int signal = supervision.signals.next()) {
+    while (const int signal = supervision.guard.next()) {
       if (signal == SIGCHLD) continue;
       if (outcome.end.exit_code != 0) return;
       outcome.kind = OutcomeKind::interrupted;
@@ -196,15 +201,19 @@ Outcome run_attempts(LaunchPlan plan, const std::vector<std::string>& command, c
   std::vector<Outcome> failures;   // of attempts whose ranks did not stop for another plan
   std::optional<Restart> restart;  // why the present attempt was started
   LaunchPlan plan_before = plan;   // the plan before the last resize
+  bool is_untried = false;         // whether the plan is that of a resize, and no attempt has trained with it yet
   for (int attempts = 1;; ++attempts) {
+    supervision.hosts_of_copies.add(plan);
     AttemptEnd end = run_attempt(plan, command, restart, options, restarts, supervision);
+    supervision.guard.expect_within(longest_work);
     Outcome& outcome = end.outcome;
     log::debug("the ranks have ended: " + to_string(outcome));
     const bool ended = outcome.kind == OutcomeKind::completed || outcome.kind == OutcomeKind::stopped;
     if (!ended || end.changed_plan) supervision.copies_left = true;
     if (!outcome.last_lines.empty()) log::debug("the last lines of their log:\n" + outcome.last_lines);
     const bool resizes = end.changed_plan && outcome.kind == OutcomeKind::stopped && !supervision.requests.asked;
-    const bool goes_back = refuses_resize(outcome, restart);
+    const bool goes_back = is_untried && refuses_plan(outcome);
+    is_untried = !goes_back && (end.changed_plan || (is_untried && !outcome.step));
     restart = restart_after(outcome, resizes, attempts, supervision.log);
     if (goes_back) {
       log::warning(format("{}\nthe run goes on with {}", message_of(outcome), counted(plan_before.ranks, "rank")));
@@ -243,7 +252,7 @@ Outcome run_attempts(LaunchPlan plan, const std::vector<std::string>& command, c
 Outcome run_supervised(const LaunchPlan& plan, const std::vector<std::string>& command,
                        const SupervisionOptions& options, const Restarts& restarts) {
   Supervision supervision;  // from now on all requests are received
-  const CopiesRemover remover{supervision, plan, options};
+  const CopiesRemover remover{supervision, options};
   Outcome outcome = run_attempts(plan, command, options, restarts, supervision);
   finish_output(supervision, outcome);
   return outcome;

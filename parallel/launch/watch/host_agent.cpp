@@ -28,6 +28,7 @@
 #include "core/base/own_folder.h"
 #include "parallel/launch/hosts.h"
 #include "parallel/launch/ranks/stop.h"
+#include "parallel/launch/slurm/lost_script.h"
 #include "parallel/launch/variables.h"
 #include "parallel/launch/watch/call_stack.h"
 #include "parallel/launch/watch/copies_note.h"
@@ -155,6 +156,7 @@ class HostAgent {
         kill_ranks();
         wait_for_killed_ranks();
         remove_noted_copies(options_.folder);
+        requeue_if_script_is_lost(Variables::of_process(), [this] { return claim_.is_ours(); });
         return exit_code(ErrorKind::peer);
       }
       if (Clock::now() < next_news) continue;

@@ -20,7 +20,8 @@ struct HostAgentOptions {
 
 // Serves the supervisor until it says that the attempt is over. If no message arrives for the lease, the ranks of this
 // launch on this host have been cut off from their supervisor: the agent kills them, removes their copies in shared
-// memory (copies_note.h) and ends. Another agent that is started later for the same folder and host replaces this one.
+// memory (copies_note.h), queues its SLURM job again if that has lost its script (../slurm/lost_script.h), and ends.
+// Another agent that is started later for the same folder and host replaces this one.
 // With a lease the agent also removes the folder, which ranks have created, at its end. Returns the exit code.
 int serve_as_host_agent(const HostAgentOptions& options);
 

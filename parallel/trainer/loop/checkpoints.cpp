@@ -31,7 +31,7 @@ void Checkpoints::complete(Snapshot& snapshot) const {
 
 void Checkpoints::keep_in_memory(Snapshot snapshot) {
   complete(snapshot);
-  if (parts_.peer != nullptr) parts_.peer->stage(snapshot);
+  if (parts_.peer != nullptr) parts_.peer->stage_if_free(snapshot);
   parts_.memory->stage(std::move(snapshot));
   report_memory();
 }

@@ -38,7 +38,8 @@ class Checkpoints {
   // Completes the snapshot with tensors, mesh and metadata and stages it, unless its step was staged or saved before.
   // Called on all ranks after the same step.
   void save(Snapshot snapshot);
-  // As save(), to shared memory. Copies are not reported; if one cannot be written, a warning is logged.
+  // As save(), to shared memory. Copies are not reported; if one cannot be written, a warning is logged. A copy on a
+  // second host is left out while copies before it are still being sent there.
   void keep_in_memory(Snapshot snapshot);
   // Reports newly committed checkpoints to the sink, and logs a warning for each one that could not be written. Called
   // after every step. Throws the same errors as StagedSaver::ended().

@@ -1,4 +1,5 @@
-// Tests the status file and the folders for temporary files.
+// Tests the status file, the names of supervisors and the folders for temporary files.
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -7,7 +8,9 @@
 
 #include "core/base/error.h"
 #include "parallel/launch/host/scratch.h"
+#include "parallel/launch/hosts.h"
 #include "parallel/launch/ranks/status.h"
+#include "parallel/launch/supervisor/launch_name.h"
 #include "test/catch.h"
 
 namespace trainctl::files_test {
@@ -44,6 +47,34 @@ TEST_CASE("the first status that is written counts, and is read back unchanged")
   CHECK(read_status(folder.path + "/silent") == silent);
   CHECK(write_status(folder.path + "/early", early) == StatusWritten::yes);
   CHECK(read_status(folder.path + "/early") == early);
+}
+
+TEST_CASE("an error replaces that of a rank which has only noticed that another rank was gone") {
+  const Folder folder;
+  const std::string path = folder.path + "/status";
+  const RankStatus effect{5, "no answer from rank 1", {}, {.rank = 1, .host = "n2", .is_silent = true}};
+  const RankStatus cause{3, "image.jpg cannot be decoded", {}, {.rank = 1, .host = "n2", .step = 7}};
+  CHECK(write_status(path, effect) == StatusWritten::yes);
+  for (const int code : {0, 1, 5, 75}) {
+    CHECK(write_status(path, {code, "later"}) == StatusWritten::another_was_first);
+    CHECK(read_status(path) == effect);
+  }
+  CHECK(write_status(path, cause) == StatusWritten::yes);
+  CHECK(read_status(path) == cause);
+  CHECK(write_status(path, {4, "later"}) == StatusWritten::another_was_first);
+  CHECK(write_status(path, effect) == StatusWritten::another_was_first);
+  CHECK(read_status(path) == cause);
+  CHECK(std::distance(fs::directory_iterator(folder.path), fs::directory_iterator()) == 1);
+}
+
+TEST_CASE("the name of a supervisor tells whether it still runs") {
+  CHECK(supervisor_runs(launch_name()) == true);
+  const pid_t child = fork();
+  if (child == 0) _exit(0);
+  REQUIRE(waitpid(child, nullptr, 0) == child);
+  CHECK(supervisor_runs(this_host() + "-" + std::to_string(child) + "-1796007627000000") == false);
+  CHECK_FALSE(supervisor_runs("elsewhere-" + std::to_string(getpid()) + "-1796007627000000"));
+  for (const char* wrong : {"", "-", "-x-1", "-7", "-0-1"}) CHECK_FALSE(supervisor_runs(this_host() + wrong));
 }
 
 TEST_CASE("a marked run is ready, and the path of its log is read back") {

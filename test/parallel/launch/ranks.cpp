@@ -1,6 +1,7 @@
 // The ranks of the supervisor's tests: hidden test cases, which mpirun runs in this same program.
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -17,6 +18,7 @@
 #include "parallel/comm/text.h"
 #include "parallel/launch/host/process.h"
 #include "parallel/launch/hosts.h"
+#include "parallel/launch/ranks/report.h"
 #include "parallel/launch/ranks/run_rank.h"
 #include "parallel/launch/ranks/status.h"
 #include "parallel/launch/ranks/stop.h"
@@ -89,15 +91,39 @@ struct Rank {
   rank.leave({75, "stopped at step 12"});
 }
 
+// Tells the supervisor the path of a log that nobody can open: a FIFO without a reader, for which a process waits as
+// for a file server that does not answer.
+void name_blocked_log(const Rank& rank) {
+  if (rank.mpi.rank() != 0) return;
+  const std::string path = rank.variables.text("LAUNCH_TEST_FOLDER") + "/log.txt";
+  mkfifo(path.c_str(), 0600);
+  write_log_path(rank.situation.status_file, path);
+}
+
+// Rank 0 has noticed that rank 1 is gone, before rank 1 tells why.
+[[noreturn]] void fail_after_peer(const Rank& rank) {
+  const auto world = mpi_communicator(rank.mpi);
+  ImmediateStream stream;
+  if (rank.mpi.rank() == 0) report({5, "no answer from rank 1 (rank 0)"}, false, rank.situation, {0, "h1"});
+  any_rank(false, *world, stream);
+  if (rank.mpi.rank() == 1) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    report({3, "image.jpg cannot be decoded (rank 1)"}, false, rank.situation, {1, this_host()});
+    world->abort(3);
+  }
+  for (;;) rank.run_on();
+}
+
 // Does all that `trainctl run` does except for the training; with LAUNCH_TEST_TRAIN=1 it waits to be stopped instead.
-// With LAUNCH_TEST_WATCHED, a number of seconds, the ranks record what they do until they hang for this time.
+// With LAUNCH_TEST_FAILS, rank 1 fails. With LAUNCH_TEST_WATCHED, a number of seconds, the ranks record what they do
+// until they hang for this time.
 int run_like_trainctl() {
   const Variables variables = Variables::of_process();
   const Situation situation = find_situation(variables);
   if (situation.started_by == StartedBy::user) {
     LaunchRequest request =
         launch_request({}, {variables.text("LAUNCH_TEST_RANKS"), variables.text("LAUNCH_TEST_HOSTS")});
-    request.forwarded = {"LAUNCH_TEST_TRAIN", "LAUNCH_TEST_WATCHED", "LAUNCH_TEST_FOLDER"};
+    request.forwarded = {"LAUNCH_TEST_TRAIN", "LAUNCH_TEST_FAILS", "LAUNCH_TEST_WATCHED", "LAUNCH_TEST_FOLDER"};
     const LaunchPlan plan = plan_launch(request);
     SupervisionOptions options;
     if (const auto seconds = variables.number("LAUNCH_TEST_WATCHED")) {
@@ -113,6 +139,7 @@ int run_like_trainctl() {
   std::printf("rank %d of %d, %d threads\n", rank.mpi.rank(), rank.mpi.size(), rank.threads);
   std::fflush(stdout);
   if (variables.has("LAUNCH_TEST_WATCHED")) train_and_record(rank);
+  if (variables.has("LAUNCH_TEST_FAILS")) fail_after_peer(rank);
   if (!variables.has("LAUNCH_TEST_TRAIN")) rank.leave({0, ""});
   while (!rank.stop.pending()) rank.run_on();
   rank.leave({75, "stopped at step 12"});
@@ -184,6 +211,27 @@ TEST_CASE("rank of which number 1 has an error", "[.rank]") {
     write_status(rank.situation.status_file, {3, "image.jpg cannot be decoded"});
     world->abort(3);
   }
+  for (;;) rank.run_on();
+}
+
+TEST_CASE("rank of which number 0 has only seen the effect of an error", "[.rank]") {
+  Rank rank;
+  rank.announce();
+  fail_after_peer(rank);
+}
+
+TEST_CASE("rank with a blocked log that trains until it is stopped", "[.rank]") {
+  Rank rank;
+  name_blocked_log(rank);
+  rank.announce();
+  while (!rank.stop.pending()) rank.run_on();
+  rank.leave({75, "stopped at step 12"});
+}
+
+TEST_CASE("rank with a blocked log that never stops", "[.rank]") {
+  Rank rank;
+  name_blocked_log(rank);
+  rank.announce();
   for (;;) rank.run_on();
 }
 

@@ -7,6 +7,7 @@
 #include "parallel/launch/host/shell_words.h"
 #include "parallel/launch/slurm/batch_script.h"
 #include "parallel/launch/slurm/job.h"
+#include "parallel/launch/slurm/lost_script.h"
 #include "parallel/launch/slurm/nodes.h"
 #include "test/catch.h"
 
@@ -143,6 +144,21 @@ TEST_CASE("the state of a job is read from scontrol's line") {
   CHECK(read_job_state("JobState=PENDING Reason=PartitionNodeLimit")->may_never_start());
   CHECK_FALSE(read_job_state("JobState=PENDING Reason=Resources")->may_never_start());
   CHECK_FALSE(read_job_state("slurm_load_jobs error: Invalid job id specified"));
+}
+
+TEST_CASE("a job has lost its script if SLURM has taken the script's node away and the job still runs") {
+  const auto lost = [](const std::string& fields, int restarts = 0) {
+    const auto state = read_job_state("JobId=7 " + fields);
+    REQUIRE(state);
+    return has_lost_script(*state, restarts);
+  };
+  CHECK(lost("JobState=RUNNING Restarts=0 NodeList=n2 BatchHost=n1"));
+  CHECK(lost("JobState=RUNNING Restarts=3 ReqNodeList=n1 ExcNodeList=(null) NodeList=n[02-17,19] BatchHost=n18", 3));
+  CHECK_FALSE(lost("JobState=RUNNING Restarts=0 NodeList=n[1-2] BatchHost=n1"));
+  CHECK_FALSE(lost("JobState=RUNNING Restarts=1 NodeList=n2 BatchHost=n1"));  // its processes are other ones
+  CHECK_FALSE(lost("JobState=COMPLETING Restarts=0 NodeList=n2 BatchHost=n1"));
+  CHECK_FALSE(lost("JobState=PENDING Restarts=0 NodeList= BatchHost=n1"));
+  CHECK_FALSE(lost("JobState=RUNNING Restarts=0 NodeList=n2"));  // a job of salloc
 }
 
 TEST_CASE("tasks of a SLURM array have runs of their own") {

@@ -208,6 +208,56 @@ TEST_CASE("an error of one rank ends all ranks with its exit code and its messag
   CHECK(run.ranks_gone());
 }
 
+TEST_CASE("the error of the rank that failed first counts, also if another rank has told of its effect before") {
+  SupervisedRun run(2, "rank of which number 0 has only seen the effect of an error");
+  CHECK(run.wait() == 3);
+  INFO(run.output());
+  CHECK(contains(run.output(), "image.jpg cannot be decoded (rank 1)"));
+  CHECK_FALSE(contains(run.output(), "no answer from rank 1"));
+}
+
+TEST_CASE("a supervisor that waits for a file server relays a request to stop") {
+  SupervisedRun run(2, "rank with a blocked log that trains until it is stopped");
+  REQUIRE(run.ranks_run());
+  const auto begin = std::chrono::steady_clock::now();
+  run.send(GENERATE(SIGTERM, SIGINT));
+  CHECK(run.wait() == 75);
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(15));
+  INFO(run.output());
+  CHECK(contains(run.output(), "stopped at step 12"));
+  CHECK(contains(run.output(), "its file system does not answer"));
+  CHECK(run.ranks_gone());
+  CHECK(run.left_nothing());
+}
+
+TEST_CASE("a second Ctrl-C ends a supervisor that waits for a file server") {
+  SupervisedRun run(2, "rank with a blocked log that never stops");
+  REQUIRE(run.ranks_run());
+  const auto begin = std::chrono::steady_clock::now();
+  run.send(SIGINT);
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  run.send(SIGINT);
+  CHECK(run.wait() == 130);
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(8));
+  INFO(run.output());
+  CHECK(contains(run.output(), "stopped at once"));
+  CHECK(run.ranks_gone());
+  CHECK(run.left_nothing());
+}
+
+TEST_CASE("ranks that do not stop in time are ended, also if their supervisor waits for a file server") {
+  SupervisedRun run(2, "rank with a blocked log that never stops");
+  REQUIRE(run.ranks_run());
+  const auto begin = std::chrono::steady_clock::now();
+  run.send(SIGTERM);
+  CHECK(run.wait() == 5);
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  CHECK(seconds.count() > 19);
+  CHECK(seconds.count() < 29);
+  CHECK(contains(run.output(), "the ranks did not stop within 20 s and were ended"));
+  CHECK(run.ranks_gone());
+}
+
 TEST_CASE("the exit code of a rank counts if it leaves no status") {
   SupervisedRun run(2, "rank that ends without a word");
   CHECK(run.wait() == 6);
@@ -348,6 +398,29 @@ TEST_CASE("a request to stop ends the wait before the ranks start again") {
   run.send(SIGTERM);
   CHECK(run.wait() == 75);
   CHECK(contains(run.output(), "stopped before the run started again"));
+}
+
+TEST_CASE("a plan that its ranks refuse is given up, also if a rank failed while the ranks stopped for it") {
+  Restarts restarts{twice_again};
+  restarts.changed_plan = [](const LaunchPlan& now, const std::string&) {
+    LaunchPlan plan = now;
+    plan.environment["REFUSED"] = "yes";
+    return std::optional(std::move(plan));
+  };
+  SupervisedRun run(2,
+                    "sh: s=$TRAINCTL_STATUS_FILE; "
+                    "[ -z \"$REFUSED\" ] || { printf '2\\n[]\\nnot in this number' > $s.$$; mv $s.$$ $s; exit 2; }; "
+                    "[ -z \"$TRAINCTL_RESTART\" ] || { echo as before" +
+                        done +
+                        "; exit 0; }; "
+                        "trap \"printf '5\\n[]\\na rank is gone' > $s.$$; mv $s.$$ $s; exit 5\" USR1; "
+                        "echo $LAUNCH_TEST_FOLDER/log.txt > $s.log; : > $s.ready; while :; do sleep 0.1; done",
+                    600, restarts);
+  CHECK(run.wait() == 0);
+  INFO(run.output());
+  CHECK(contains(run.output(), "a rank is gone"));
+  CHECK(contains(run.output(), "not in this number\nthe run goes on with 2 ranks"));
+  CHECK(contains(run.output(), "as before"));
 }
 
 TEST_CASE("the ranks of a later attempt know the failure before them") {
