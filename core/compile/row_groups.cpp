@@ -96,8 +96,13 @@ class SegmentGroups {
       const bool overtakes = std::ranges::any_of(op.inputs, among(written_between)) ||
                              std::ranges::any_of(op.outputs, among(written_between)) ||
                              std::ranges::any_of(op.outputs, among(read_between));
+      if (j != first && !overtakes && is_tiny(op) && !reads_members(members, op)) {
+        earlier_.push_back(j);
+        continue;
+      }
       const bool is_of_layer = op.name == ops_[first].name || op.name.empty();
-      if (may_join(op) && is_of_layer && !overtakes && (j == first || is_connected(members, op))) {
+      const bool is_near = j == first || reads_small_tensors(op) || is_connected(members, op);
+      if (may_join(op) && is_of_layer && !overtakes && is_near) {
         Members with = members;
         if (j != first) with.push_back(j);
         if (const std::int64_t found = row_dimensions(with, dimensions); found > 0) {
@@ -127,6 +132,13 @@ class SegmentGroups {
              (op.def->trait() == OpTrait::alias || shape(id).count() < least_values);
     });
   }
+
+  bool reads_small_tensors(const Op& op) const {
+    return std::ranges::all_of(op.inputs, [&](TensorId id) { return shape(id).count() < least_values; });
+  }
+
+  // Whether all tensors of a small op are small. Not in the group, it can also be read by way of a reshape.
+  bool is_tiny(const Op& op) const { return is_small(op) && reads_small_tensors(op); }
 
   bool reads_members(const Members& members, const Op& op) const {
     return std::any_of(members.begin(), members.end(), [&](std::size_t member) {

@@ -314,6 +314,20 @@ void ProgramBuilder::penalize(Backward& backward) {
   }
 }
 
+// The ops of the forward pass of a training program, and those that compute the values of losses that are expressions.
+// The latter run in the backward pass, next to their gradients, which read the same tensors
+// (core/compile/row_groups.h). Ops of losses whose gradients compute their results are left out.
+std::pair<std::vector<Op>, std::vector<Op>> ProgramBuilder::forward_ops() const {
+  std::pair<std::vector<Op>, std::vector<Op>> ops;
+  for (std::size_t i = 0; i < graph_.ops.size(); ++i) {
+    const bool is_of_loss = std::ranges::any_of(
+        heads_, [i](const OutputHead& head) { return i >= head.first_value_op && i < head.end_of_value_ops; });
+    (is_of_loss ? ops.second : ops.first).push_back(graph_.ops[i]);
+  }
+  ops.first = without_fused_losses(ops.first);
+  return ops;
+}
+
 Program ProgramBuilder::training(std::int64_t samples, int micro_batches, int empty, bool keeps_gradients) {
   const auto& optimizer = spec_.optimizer.as<OptimizerOptions>();
   begin_with_counts(position_counts(samples > 0), samples > 0 ? micro_batches : 0);
@@ -337,8 +351,10 @@ Program ProgramBuilder::training(std::int64_t samples, int micro_batches, int em
   program_.micro_batches = micro_batches;
   program_.name =
       micro_batches == 1 ? format("train {}", samples) : format("train {} in {} micro-batches", samples, micro_batches);
+  const auto [forward, of_losses] = forward_ops();
   const auto backward = [&](bool accumulate, Backward& gradients) {
-    std::vector<Op> ops = sums(accumulate);
+    std::vector<Op> ops = of_losses;
+    std::ranges::move(sums(accumulate), std::back_inserter(ops));
     std::move(gradients.ops.begin(), gradients.ops.end(), std::back_inserter(ops));
     for (Op& op : sums_of_heads(accumulate, true)) ops.push_back(std::move(op));
     return ops;
@@ -349,7 +365,7 @@ Program ProgramBuilder::training(std::int64_t samples, int micro_batches, int em
     program_.segments.push_back({Phase::backward, {}, {}});
     program_.schedule.push_back({forward_pass, 0, 0});
   } else {
-    program_.segments.push_back({Phase::forward, {}, without_fused_losses(graph_.ops)});
+    program_.segments.push_back({Phase::forward, {}, forward});
     program_.segments.push_back({Phase::backward, Variant::first, backward(false, first)});
     if (all > 1) program_.segments.push_back({Phase::backward, Variant::accumulate, backward(true, later)});
     if (empty > 0) program_.segments.push_back({Phase::forward, Variant::empty, zero_inputs()});

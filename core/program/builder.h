@@ -1,6 +1,7 @@
 // Builds the segments and the schedule of one rank's program from its graph.
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "core/program/finish.h"
@@ -38,6 +39,7 @@ class ProgramBuilder {
   void add_heads(std::vector<ResolvedOutput> outputs, const MeshRank& rank);
   void add_host_values();
   PositionCountOps position_counts(bool has_samples);
+  std::pair<std::vector<Op>, std::vector<Op>> forward_ops() const;
   void begin_with_counts(PositionCountOps ops, int micro_batches);
   const OutputHead& first_loss() const;
   TensorId counted() const;

@@ -8,7 +8,7 @@
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/graph/ops/collectives.h"
-#include "core/graph/ops/elementwise/elementwise.h"
+#include "core/graph/ops/reshaping/shaping.h"
 #include "core/graph/ops/training/restore.h"
 #include "core/graph/ops/training/spectral_norm.h"
 #include "core/graph/ops/training/update.h"
@@ -165,13 +165,6 @@ void reduce_decisions(Program& program, const MeshRank& rank, TensorId squares, 
   }
 }
 
-// An op that copies a float32 tensor.
-std::shared_ptr<const OpDef> copying() {
-  ScalarGraph graph;
-  const int results[] = {graph.of_input(0)};
-  return std::make_shared<Elementwise>(graph.program(results), std::vector{DType::float32});
-}
-
 // Adds the segment that divides kernels by their spectral norms, before all others. Returns the ops that give the
 // kernels and vectors their earlier values if the step is skipped.
 std::vector<Op> prepare_kernels(Program& program, const std::vector<GraphSpectralNorm>& norms) {
@@ -190,7 +183,7 @@ std::vector<Op> prepare_kernels(Program& program, const std::vector<GraphSpectra
       const SourceLocation location = program.tensor(changed).location;
       const TensorId before =
           program.add(name + "/before", program.tensor(changed).type.shape, DType::float32, Role::cache);
-      ops.push_back({copying(), {changed}, {before}, name, location});
+      ops.push_back({std::make_shared<Cast>(DType::float32), {changed}, {before}, name, location});  // a copy
       restoring.push_back({std::make_shared<Restore>(),
                            {before, program.step.agree, program.step.gradient_norm},
                            {changed},

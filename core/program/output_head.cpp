@@ -275,11 +275,13 @@ OutputHead loss_head(ResolvedOutput resolved, const OutputTensors& of, bool by_w
   }
   if (output.loss.expression != nullptr) {
     // The ops of the graph that compute the values read the weights of positions.
+    head.first_value_op = graph.ops.size();
     std::ranges::move(head.weight_ops, std::back_inserter(graph.ops));
     head.weight_ops.clear();
     const TensorId weights = head.weights != no_tensor ? head.weights : graph.weights;
     const std::string name = output.prefixed("loss");
     set_values(head, add_values(graph, *output.loss.expression, name, {logits, head.targets, weights}), graph);
+    head.end_of_value_ops = graph.ops.size();
   }
   if (graph.training) add_gradients(head, graph);
   const auto any_metric = [&](const auto& is) { return std::any_of(output.metrics.begin(), output.metrics.end(), is); };

@@ -25,6 +25,8 @@ struct OutputHead {
   // The values of a loss that is an expression (expression_values.h), which ops of the graph compute, and the same with
   // a last dimension of size 1, for the loss op; else no_tensor.
   TensorId values = no_tensor, value_rows = no_tensor;
+  // The numbers of the ops of the graph that compute the values of an output's own loss: [first, end).
+  std::size_t first_value_op = 0, end_of_value_ops = 0;
   // The weights of the values, in training. An added loss over the whole batch has values and weights for the samples
   // of all ranks, and rows for those of this rank.
   TensorId value_weights = no_tensor;

@@ -8,7 +8,9 @@
 #include "core/backend/single_op.h"
 #include "core/base/format.h"
 #include "core/base/json.h"
+#include "core/exec/observe/part_names.h"
 #include "core/exec/observe/position_in_step.h"
+#include "core/graph/ops/reshaping/shaping.h"
 #include "core/graph/ops/row_group.h"
 
 namespace trainctl {
@@ -26,6 +28,15 @@ std::ptrdiff_t first_not_finite(const std::byte* bytes, std::size_t count, DType
     if ((upper & exponent) == exponent) return static_cast<std::ptrdiff_t>(at);
   }
   return -1;
+}
+
+// The name of the tensor that holds element `element` of an output: of a bucket's parameter, say. A shard of parameters
+// that is rounded to bfloat16 is named like the shard.
+std::string name_of_output(const Program& program, const Op& op, TensorId output, std::int64_t element) {
+  std::string name = name_of_element(program, output, element);
+  if (op.get_if<Cast>() == nullptr || name != program.tensor(output).name) return name;
+  std::string rounded = name_of_element(program, op.inputs[0], element);
+  return rounded != program.tensor(op.inputs[0]).name ? rounded : name;
 }
 
 // The bits of the largest absolute value, without its sign: they are ordered like the values.
@@ -132,8 +143,9 @@ void NotFiniteSearch::ran(const PlacedProgram& program, int segment, int op, int
     if (output == program.program.step.gradients || output == program.program.step.agree) continue;
     engine_.read_tensor(program_, output, bytes_, slot);
     const DType dtype = program.tensor(output).layout.dtype;
-    if (first_not_finite(bytes_.data(), bytes_.size(), dtype) < 0) continue;
-    found_.name = tensor.name;
+    const std::ptrdiff_t first = first_not_finite(bytes_.data(), bytes_.size(), dtype);
+    if (first < 0) continue;
+    found_.name = name_of_output(program.program, done, output, first / size_of(dtype));
     found_.op = done.def->kind();
     found_.sample = sample_of(program.program, tensor, dtype);
     if (!found_.sample && !samples_.empty()) {

@@ -14,7 +14,7 @@
 namespace trainctl {
 
 struct NotFiniteTensor {
-  std::string name;   // "" if all values are finite
+  std::string name;   // of a bucket, that of the parameter in it; "" if all values are finite
   std::string op;     // kind of the op that wrote it, which is not a receive: "conv2d"
   std::string phase;  // "forward", "backward" or "update"
   // The number in the data set of the first sample whose values are not finite or, if the tensor has no values of

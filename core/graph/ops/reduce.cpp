@@ -122,17 +122,20 @@ void Reduce::differentiate(const Op& op, Differentiator& differentiator) const {
   differentiator.contribute(x, differentiator.emit(std::move(def), {x, y, dy, count}, op)[0]);
 }
 
-void contribute_broadcast(const Op& op, TensorId input, TensorId gradient, Differentiator& differentiator) {
+void contribute_broadcast(const Op& op, TensorId input, TensorId gradient, float scale,
+                          Differentiator& differentiator) {
   const Tensor& of = differentiator.tensor(input);
   const TensorType type = of.type;
   const bool is_parameter = of.role == Role::parameter;
   std::vector<SummedRange> ranges = summed_ranges(differentiator.tensor(gradient).type.shape, type.shape);
   if (ranges.empty() && is_parameter) ranges.push_back({});
+  require(scale == 1 || !ranges.empty(), "reduce: a gradient that is not summed has a scale");
   for (std::size_t i = 0; i < ranges.size(); ++i) {
     auto def = std::make_shared<Reduce>(ReduceKind::sum, ranges[i].begin, ranges[i].end);
     def->keep = ranges[i].keep;
     def->splits = true;
     const bool last = i + 1 == ranges.size();
+    if (last) def->scale = scale;
     if (last && is_parameter) {
       def->accumulate = differentiator.accumulate();
       differentiator.emit_into(std::move(def), {gradient}, {differentiator.parameter_gradient(input)}, op);

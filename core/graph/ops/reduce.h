@@ -33,8 +33,8 @@ struct Reduce final : OpDef {
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };
 
-// Appends the ops that sum `gradient` over the dimensions along which `input` was broadcast, and adds the sum to the
-// gradient of the input of `op`.
-void contribute_broadcast(const Op& op, TensorId input, TensorId gradient, Differentiator& differentiator);
+// Appends the ops that sum `gradient` over the dimensions along which `input` was broadcast, and adds `scale` times the
+// sum to the gradient of the input of `op`. `scale` is 1 if nothing is summed.
+void contribute_broadcast(const Op& op, TensorId input, TensorId gradient, float scale, Differentiator& differentiator);
 
 }  // namespace trainctl

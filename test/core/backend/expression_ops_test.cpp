@@ -154,12 +154,18 @@ TEST_CASE("random programs have their values, and the same bits with any number 
     ScalarGraph graph;
     std::vector<int> values{graph.of_input(0), graph.of_input(1), graph.of_input(2), graph.of_constant(0.75),
                             graph.of_constant(-1.5)};
+    // Conditions that are one value for each row, or other values within a row.
+    const int conditions[] = {graph.apply(less, values[2], graph.of_constant(0.1)),
+                              graph.apply(less, values[0], graph.of_constant(0.2))};
     for (int k = 0; k < 25; ++k) {
       const ScalarFunction function = functions[below(std::size(functions))];
       const auto operand = [&] { return values[static_cast<std::size_t>(below(values.size()))]; };
       int value = graph.apply(function, operand(), operands_of(function) > 1 ? operand() : -1);
       // Values stay between -1 and 1, so that errors do not grow; also a value and its e^(-x^2), as in a gradient.
       if (k % 3 == 2) value = graph.apply(tanh, value);
+      if (k % 4 == 1)
+        value = graph.apply(where, conditions[below(2)], value,
+                            round % 3 == 0 ? graph.apply(stop_gradient, value) : operand());
       if (k % 7 == 6) value = graph.apply(exp, graph.apply(negative, graph.apply(multiply, value, value)));
       values.push_back(value);
     }

@@ -28,8 +28,8 @@ std::shared_ptr<Reduce> reduce(ReduceKind kind, int begin, int end, float scale,
 }
 
 // Normalises rows, which are the dimensions from `begin` on, finds the largest square of each row, and adds the
-// products of x and y: over all rows, or over each row if it has one value. Inputs: x, gamma, and a number for each
-// row. Outputs: y, the largest squares and the sums of products.
+// products of x and y: over all rows, or over each row if it has one value, and over each row. Inputs: x, gamma, and a
+// number for each row. Outputs: y, the largest squares and the sums of products.
 RowGroup normalisation(const Shape& x, int begin, DType dtype) {
   std::int64_t count = 1;
   for (std::int64_t d = begin; d < x.rank(); ++d) count *= x[d];
@@ -47,15 +47,16 @@ RowGroup normalisation(const Shape& x, int begin, DType dtype) {
   RowGroup group;
   group.row_dimensions = begin;
   group.inputs_count = 3;
-  group.outputs_count = 3;
-  group.ops = {{reduce(ReduceKind::sum, begin, rank, scale, DType::float32), {0}, {6}},
-               {elementwise(squares, {squares.apply(multiply, d, d)}, dtype), {0, 6}, {7}},
-               {reduce(ReduceKind::sum, begin, rank, scale, DType::float32), {7}, {8}},
-               {elementwise(roots, {root}, DType::float32), {8}, {9}},
-               {elementwise(scaled, {y}, dtype), {0, 6, 9, 1, 2}, {3}},
-               {reduce(ReduceKind::maximum, begin, rank, 1, dtype), {7}, {4}},
-               {elementwise(products, {product}, DType::float32), {0, 3}, {10}},
-               {reduce(ReduceKind::sum, first, last, 1.5f, DType::float32), {10}, {5}}};
+  group.outputs_count = 4;
+  group.ops = {{reduce(ReduceKind::sum, begin, rank, scale, DType::float32), {0}, {7}},
+               {elementwise(squares, {squares.apply(multiply, d, d)}, dtype), {0, 7}, {8}},
+               {reduce(ReduceKind::sum, begin, rank, scale, DType::float32), {8}, {9}},
+               {elementwise(roots, {root}, DType::float32), {9}, {10}},
+               {elementwise(scaled, {y}, dtype), {0, 7, 10, 1, 2}, {3}},
+               {reduce(ReduceKind::maximum, begin, rank, 1, dtype), {8}, {4}},
+               {elementwise(products, {product}, DType::float32), {0, 3}, {11}},
+               {reduce(ReduceKind::sum, first, last, 1.5f, DType::float32), {11}, {5}},
+               {reduce(ReduceKind::sum, begin, rank, 1, DType::float32), {11}, {6}}};
   return group;
 }
 
@@ -90,6 +91,7 @@ TEST_CASE("ops that run together row by row have the bits of the ops one after t
                         {{9000, 1}, {1}, {9000, 1}, 1},
                         {{13, 8192}, {1, 8192}, {13, 1}, 1},
                         {{64, 600}, {600}, {64, 1}, 1},
+                        // the values of a row are computed in parts whose lengths are no multiples of 32
                         {{2, 3, 40, 20}, {3, 1, 20}, {2, 1, 1, 1}, 1}};
   for (const Case& of : cases) {
     CAPTURE(to_string(of.x), to_string(of.gamma), of.begin);

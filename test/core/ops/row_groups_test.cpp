@@ -114,4 +114,24 @@ TEST_CASE("row groups have the results of their ops, and write what other ops re
   if (layers == normalisation) CHECK(groups == 1 + micro_batches);
 }
 
+TEST_CASE("the values of a loss that is an expression and their gradients are one group") {
+  TestJob job("layers: [flatten, {dense: {name: d, units: 600}}]", "sgd",
+              "{expression: 'mean(square(y_true - y_pred), axis=-1)'}", "mean_absolute_error");
+  job.spec.outputs[0].target.shape = {600};
+  job.spec.outputs[0].metrics.clear();
+  const int micro_batches = GENERATE(1, 2);
+  Program program = job.training(128, micro_batches);
+  group_rows(program);
+  int groups = 0;
+  for (const Segment& segment : program.segments) {
+    for (const Op& op : segment.ops) {
+      if (op.name != "loss" || program.tensor(op.inputs[0]).type.shape.count() < 16384) continue;
+      CHECK(segment.phase == Phase::backward);
+      CHECK(op.def->kind() == "row_group");
+      ++groups;
+    }
+  }
+  CHECK(groups == micro_batches);
+}
+
 }  // namespace trainctl::test::row_groups_test

@@ -91,6 +91,25 @@ struct Samples {
   }
 };
 
+// The weights after two steps from random ones.
+std::map<std::string, std::vector<float>> weights_after(const TestJob& job, const Batch& batch) {
+  const auto backend = make_cpu_backend({.threads = 2});
+  const auto communicator = solo_communicator();
+  KernelChoices choices;
+  Engine engine(*backend, *communicator, compile({job.training(samples)}, *backend, choices));
+  std::mt19937 random(31);
+  draw_weights(engine, random);
+  engine.upload();
+  StepResult result;
+  for (const std::int64_t step : {0, 1}) engine.run(0, batch, {.learning_rate = 0.5, .step = step}, result);
+  engine.download();
+  std::map<std::string, std::vector<float>> weights;
+  for (const NamedTensor& tensor : engine.weights()) {
+    weights[tensor.name].assign(tensor.view.as<float>(), tensor.view.as<float>() + tensor.view.count);
+  }
+  return weights;
+}
+
 double cross_entropy(const float* logits, std::int64_t width, std::int32_t target) {
   double sum = 0;
   for (std::int64_t c = 0; c < width; ++c) sum += std::exp(double{logits[c]});
@@ -215,11 +234,64 @@ TEST_CASE("expressions, added losses and penalties have their own means beside o
   for (const int micro_batches : {1, 3}) check_slopes(job.training(samples, micro_batches), data.batch(), 4e-3f);
 }
 
-TEST_CASE("players refuse outputs that leave out different positions", "[counts]") {
-  Job job;
-  job.spec.players.resize(1);
-  CHECK(job.error(samples).find("the outputs 'kind' and 'words' leave out different positions of a sample") !=
-        std::string::npos);
+TEST_CASE("players refuse outputs that leave out different positions, in every dtype", "[counts]") {
+  for (const DType compute : {DType::float32, DType::bfloat16}) {
+    Job job;
+    job.spec.compute = compute;
+    job.spec.players.resize(1);
+    CHECK(job.error(samples).find("the outputs 'kind' and 'words' leave out different positions of a sample") !=
+          std::string::npos);
+  }
+}
+
+TEST_CASE("players learn from the positions that their outputs have in common what one optimizer learns", "[counts]") {
+  const std::string text = R"(
+outputs: [words, tags]
+layers:
+  - masking: {name: shown}
+  - dense: {name: tags, units: 2}
+  - dense: {name: words, from: shown, units: 5}
+)";
+  const Job other;
+  TestJob job(text, "sgd");
+  job.spec.inputs = other.spec.inputs;
+  job.spec.outputs = {other.spec.outputs[1], other.spec.outputs[2]};
+  Job::read_loss("{name: sparse_categorical_crossentropy, from_logits: true}", job.spec.outputs[0]);
+  TestJob of_players = job;
+  of_players.spec.model = &of_players.model;
+  for (const char* name : {"words", "tags"}) {
+    of_players.spec.players.push_back(
+        {.name = name, .losses = {{name, {}}}, .trains = {{name, {}}}, .optimizer = job.spec.optimizer});
+  }
+  Samples data;
+  Batch batch = data.batch();
+  batch.targets.erase(batch.targets.begin());
+  for (const DType compute : {DType::float32, DType::bfloat16}) {
+    CAPTURE(name_of(compute));
+    job.spec.compute = of_players.spec.compute = compute;
+    const auto expected = weights_after(job, batch), found = weights_after(of_players, batch);
+    REQUIRE(found.size() == 4);
+    for (const auto& [name, values] : expected) {
+      CAPTURE(name);
+      for (std::size_t i = 0; i < values.size(); ++i) CHECK(found.at(name)[i] == Approx(values[i]).epsilon(1e-6));
+    }
+  }
+}
+
+TEST_CASE("outputs that leave out different positions learn in bfloat16 nearly what they learn in float32",
+          "[counts]") {
+  for (const bool leaves_all_words : {false, true}) {
+    Job job;
+    Samples data(leaves_all_words);
+    const auto exact = weights_after(job, data.batch());
+    job.spec.compute = DType::bfloat16;
+    const auto rounded = weights_after(job, data.batch());
+    REQUIRE(rounded.size() == 6);
+    for (const auto& [name, values] : exact) {
+      CAPTURE(leaves_all_words, name);
+      for (std::size_t i = 0; i < values.size(); ++i) CHECK(std::abs(rounded.at(name)[i] - values[i]) < 0.02);
+    }
+  }
 }
 
 TEST_CASE("a smaller last micro-batch counts in the gradients of outputs that leave out different positions",

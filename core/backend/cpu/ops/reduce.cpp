@@ -170,27 +170,42 @@ void RowSums::add(const float* values, std::int64_t offset, std::int64_t count) 
         for (int lane = 0; lane < lanes; ++lane) sums[lane] += values[i + lane];
       }
       for (int lane = 0; i < end; ++i, ++lane) sums[lane] += values[i];
-      if ((offset + end) % count_ != 0) continue;
-      for (int width = lanes / 2; width > 0; width /= 2) {
-        for (int lane = 0; lane < width; ++lane) sums[lane] += sums[lane + width];
-      }
-      write_value((offset + end) / count_ - 1, sums[0] * scale_, dtype_, false, to_);
+      if ((offset + end) % count_ == 0) write_sum(sums, offset + end);
     }
     std::copy_n(sums, lanes, lanes_);
   });
+}
+
+float* RowSums::begin(std::int64_t offset, std::int64_t count) {
+  const std::int64_t at = offset % count_;
+  if (at % lanes != 0 || at + count > count_) return nullptr;
+  if (at == 0) std::fill_n(lanes_, lanes, 0.0f);
+  return lanes_;
+}
+
+void RowSums::end(std::int64_t offset, std::int64_t count) {
+  if ((offset + count) % count_ == 0) write_sum(lanes_, offset + count);
+}
+
+// Writes the sum of the row that ends before value number `end`.
+void RowSums::write_sum(float* sums, std::int64_t end) {
+  for (int width = lanes / 2; width > 0; width /= 2) {
+    for (int lane = 0; lane < width; ++lane) sums[lane] += sums[lane + width];
+  }
+  write_value(end / count_ - 1, sums[0] * scale_, dtype_, false, to_);
 }
 
 std::int64_t rows_of_piece(std::int64_t rows) {
   return std::clamp(divide_up(rows, many_pieces), least_rows, most_rows);
 }
 
-void add_to_columns(const float* values, std::int64_t offset, std::int64_t count, std::int64_t of_row, float* sums) {
-  simd([=]() TRAINCTL_INLINE {
+void ColumnSums::add(const float* values, std::int64_t offset, std::int64_t count) const {
+  simd([=, this]() TRAINCTL_INLINE {
     for (std::int64_t i = 0; i < count;) {
-      const std::int64_t first = (offset + i) % of_row, width = std::min(of_row - first, count - i);
+      const std::int64_t first = (first_ + offset + i) % columns_, width = std::min(columns_ - first, count - i);
       const float* const from = values + i;
-      float* const to = sums + first;
-      if (offset + i < of_row) {
+      float* const to = sums_ + first;
+      if (is_first(offset + i)) {
         std::copy_n(from, width, to);
       } else {
 #pragma omp simd

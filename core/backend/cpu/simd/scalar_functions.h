@@ -117,17 +117,15 @@ struct BlockOperand {
 };
 inline constexpr int constant_values = 32;
 
-// y[i] = the function of value i of the operands for i < count; y may be one of them.
+// y[i] = the function of value i of the operands for i < count, a multiple of `constant_values`; y may be one of the
+// operands. run_function() takes any count.
 using BlockFunction = void (*)(const BlockOperand* operands, float* y, std::int64_t count);
 BlockFunction block_function(ScalarFunction function);
 
-// A step from a value v and an operand b: v + b, v - b, b - v, v * b, v * v (without b), or v itself.
-enum class ChainStep { add, subtract, subtract_from, multiply, square, none };
-inline constexpr std::size_t most_chain_steps = 3;
-
-// The function that begins with the first operand, and in each step takes the next one. Steps after the last one are
-// `none`.
-BlockFunction chain_function(const std::array<ChainStep, most_chain_steps>& steps);
+inline constexpr int most_operands = 5;  // of a function
+// y[i] = the function of value i of the operands for i < count.
+void run_function(BlockFunction function, const BlockOperand* operands, int operand_count, float* y,
+                  std::int64_t count);
 
 // erf(x) and e^(-x^2) of the operand x, which need the same exponential. The results may be x.
 void erf_and_gauss(const BlockOperand& x, float* erf, float* gauss, std::int64_t count);

@@ -2,6 +2,7 @@
 #include "core/graph/ops/elementwise/elementwise.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "core/graph/differentiator.h"
@@ -14,6 +15,23 @@ namespace {
 
 bool holds(const std::vector<int>& numbers, std::size_t number) {
   return std::find(numbers.begin(), numbers.end(), static_cast<int>(number)) != numbers.end();
+}
+
+// A constant factor of a value, which may be -1, and the other factor; 1 and the value itself if there is none, or if
+// it is so large or so small that the other factor could overflow or underflow.
+std::pair<double, int> factor_of(const ScalarGraph& graph, int number) {
+  const ScalarStep& of = graph.step(number);
+  if (of.function == ScalarFunction::negative) {
+    const auto [factor, value] = factor_of(graph, of.operands[0]);
+    return {-factor, value};
+  }
+  for (std::size_t k = 0; k < 2 && of.function == ScalarFunction::multiply; ++k) {
+    const ScalarStep& operand = graph.step(of.operands[k]);
+    const double size = std::abs(operand.value);
+    if (operand.function != ScalarFunction::constant || size < 1e-4 || size > 1e4) continue;
+    return {operand.value, of.operands[1 - k]};
+  }
+  return {1, number};
 }
 
 }  // namespace
@@ -89,23 +107,48 @@ void Elementwise::differentiate(const Op& op, Differentiator& differentiator) co
     operands.push_back(dy);
   }
   const std::vector<int> gradients = graph.gradients(roots, seeds, program.inputs);
-  std::vector<std::pair<TensorId, std::size_t>> wanted;  // inputs, and the numbers of their gradients in `results`
+  struct Wanted {
+    TensorId input = no_tensor;
+    std::size_t result = 0;  // the number of its gradient in `results`
+    float scale = 1;
+  };
+  std::vector<Wanted> wanted;
   std::vector<int> results;
   std::vector<DType> types;
+  const Shape& shape = differentiator.tensor(op.outputs[0]).type.shape;
+  const auto needs_gradient = [&](std::size_t i) {
+    return gradients[i] >= 0 && differentiator.needs_gradient(op.inputs[i]);
+  };
+  const auto is_summed = [&](std::size_t i) { return differentiator.tensor(op.inputs[i]).type.shape != shape; };
+  const auto dtype_of = [&](std::size_t i) { return differentiator.tensor(op.inputs[i]).type.dtype; };
+  // A gradient that is summed is the sum of the value without a constant factor, or of another gradient that is the
+  // same value with another factor. Values in float16 keep their factors, without which they could overflow.
+  const auto summed_value = [&](std::size_t i) {
+    if (dtype_of(i) == DType::float16) return std::pair(1.0, gradients[i]);
+    const auto [factor, value] = factor_of(graph, gradients[i]);
+    for (std::size_t k = 0; k < op.inputs.size(); ++k) {
+      if (!needs_gradient(k) || is_summed(k) || dtype_of(k) != dtype_of(i)) continue;
+      const auto [other, same] = factor_of(graph, gradients[k]);
+      if (same == value) return std::pair(factor / other, gradients[k]);
+    }
+    return std::pair(factor, value);
+  };
   for (std::size_t i = 0; i < op.inputs.size(); ++i) {
-    if (gradients[i] < 0 || !differentiator.needs_gradient(op.inputs[i])) continue;
-    const ScalarStep& step = graph.step(gradients[i]);
+    if (!needs_gradient(i)) continue;
+    const auto [factor, value] = is_summed(i) ? summed_value(i) : std::pair(1.0, gradients[i]);
+    const auto scale = static_cast<float>(factor);
+    const ScalarStep& step = graph.step(value);
     if (step.function == ScalarFunction::input && step.index >= program.inputs) {
-      contribute_broadcast(op, op.inputs[i], operands[static_cast<std::size_t>(step.index)], differentiator);
+      const TensorId dy = operands[static_cast<std::size_t>(step.index)];
+      contribute_broadcast(op, op.inputs[i], dy, scale, differentiator);
       continue;
     }
-    const DType type = differentiator.tensor(op.inputs[i]).type.dtype;
     std::size_t at = 0;
-    while (at < results.size() && (results[at] != gradients[i] || types[at] != type)) ++at;
-    wanted.emplace_back(op.inputs[i], at);
+    while (at < results.size() && (results[at] != value || types[at] != dtype_of(i))) ++at;
+    wanted.push_back({op.inputs[i], at, scale});
     if (at < results.size()) continue;
-    results.push_back(gradients[i]);
-    types.push_back(type);
+    results.push_back(value);
+    types.push_back(dtype_of(i));
   }
   if (wanted.empty()) return;
   ElementwiseProgram made = graph.program(results);
@@ -118,7 +161,7 @@ void Elementwise::differentiate(const Op& op, Differentiator& differentiator) co
   auto def = std::make_shared<Elementwise>(std::move(made), std::move(types));
   def->linear = std::move(of_outputs);
   const std::vector<TensorId> found = differentiator.emit(std::move(def), std::move(read), op);
-  for (const auto& [input, at] : wanted) contribute_broadcast(op, input, found[at], differentiator);
+  for (const Wanted& of : wanted) contribute_broadcast(op, of.input, found[of.result], of.scale, differentiator);
 }
 
 }  // namespace trainctl

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <span>
 #include <utility>
 
 namespace trainctl::cpu {
@@ -17,27 +18,30 @@ struct Link {
 
 class ElementwiseCompiler {
  public:
-  explicit ElementwiseCompiler(ElementwiseProgram program)
-      : program_(std::move(program)), uses_(program_.steps.size(), 0), chains_(program_.steps.size()) {
-    pass_over_stops();
-    for (const ScalarStep& step : program_.steps) {
-      if (step.function == ScalarFunction::stop_gradient) continue;
-      for (std::size_t k = 0; k < step.operands.size(); ++k) {
-        const auto end = step.operands.begin() + static_cast<std::ptrdiff_t>(k);
-        const bool again = std::find(step.operands.begin(), end, step.operands[k]) != end;
-        if (step.operands[k] >= 0 && !again) ++uses_[at(step.operands[k])];
+  ElementwiseCompiler(ElementwiseProgram program, const std::vector<ResultUse>& of_results)
+      : program_(std::move(program)),
+        of_results_(of_results),
+        uses_(program_.steps.size(), 0),
+        chains_(program_.steps.size()) {
+    pass_over_copies();
+    for (const int result : program_.results) uses_[at(result)] += of_a_result;
+    for (auto number = std::ssize(program_.steps); number-- > 0;) {
+      if (is_unused(static_cast<int>(number))) continue;
+      const std::array<int, 3>& operands = program_.steps[static_cast<std::size_t>(number)].operands;
+      for (auto operand = operands.begin(); operand != operands.end(); ++operand) {
+        const bool again = std::find(operands.begin(), operand, *operand) != operand;
+        if (*operand >= 0 && !again) ++uses_[at(*operand)];
       }
     }
-    for (const int result : program_.results) uses_[at(result)] += 2;  // a result is never inside a chain
   }
 
   ElementwiseCode code() {
     find_gauss();
     for (int i = 0; i < std::ssize(program_.steps); ++i) {
-      if (!is(i, ScalarFunction::stop_gradient)) add_step(i);
+      if (!is_unused(i)) add_step(i);
     }
     for (int i = 0; i < std::ssize(program_.steps); ++i) {
-      if (!chains_[at(i)].empty() && !is_inside_chain_[at(i)]) place_chain(i);
+      if (!chains_[at(i)].empty() && !is_unused(i)) place_chain(i);
     }
     std::stable_sort(instructions_.begin(), instructions_.end(),
                      [](const Placed& a, const Placed& b) { return a.step < b.step; });
@@ -55,28 +59,30 @@ class ElementwiseCompiler {
   const ScalarStep& step(int number) const { return program_.steps[at(number)]; }
   bool is(int number, ScalarFunction function) const { return number >= 0 && step(number).function == function; }
 
-  // Replaces each value stop_gradient(x) by x.
-  void pass_over_stops() {
+  bool is_unused(int number) const { return uses_[at(number)] == 0; }
+
+  // Replaces the values stop_gradient(x) and where(c, x, x) by x.
+  void pass_over_copies() {
     std::vector<int> same;
     for (int i = 0; i < std::ssize(program_.steps); ++i) {
       ScalarStep& of = program_.steps[at(i)];
       for (int& operand : of.operands) operand = operand < 0 ? -1 : same[at(operand)];
-      same.push_back(of.function == ScalarFunction::stop_gradient ? of.operands[0] : i);
+      const bool is_choice = of.function == ScalarFunction::where && of.operands[1] == of.operands[2];
+      same.push_back(of.function == ScalarFunction::stop_gradient ? of.operands[0] : is_choice ? of.operands[1] : i);
     }
     for (int& result : program_.results) result = same[at(result)];
   }
 
   // Finds e^(-x^2) for each erf(x): the steps multiply(x, x), negative and exp.
   void find_gauss() {
-    is_inside_chain_.assign(program_.steps.size(), false);
     gauss_of_.assign(program_.steps.size(), -1);
     is_done_.assign(program_.steps.size(), false);
     for (int i = 0; i < std::ssize(program_.steps); ++i) {
-      if (!is(i, ScalarFunction::exp) || !is(step(i).operands[0], ScalarFunction::negative)) continue;
+      if (is_unused(i) || !is(i, ScalarFunction::exp) || !is(step(i).operands[0], ScalarFunction::negative)) continue;
       const int negative = step(i).operands[0], square = step(negative).operands[0];
       if (!is(square, ScalarFunction::multiply) || step(square).operands[0] != step(square).operands[1]) continue;
       for (int k = 0; k < std::ssize(program_.steps); ++k) {
-        if (!is(k, ScalarFunction::erf) || step(k).operands[0] != step(square).operands[0]) continue;
+        if (is_unused(k) || !is(k, ScalarFunction::erf) || step(k).operands[0] != step(square).operands[0]) continue;
         gauss_of_[at(k)] = i;
         is_done_[at(i)] = true;
         is_done_[at(negative)] = uses_[at(negative)] == 1;
@@ -92,14 +98,16 @@ class ElementwiseCompiler {
     if (count == 0 || is_done_[at(i)]) return;
     if (const auto link = link_of(i)) {
       std::vector<Link>& chain = chains_[at(i)];
-      if (continues(link->from)) {
+      if (place_after(link->from, link->step) > 0) {
         chain = chains_[at(link->from)];
-        is_inside_chain_[at(link->from)] = true;
+        --uses_[at(link->from)];
       }
       chain.push_back(*link);
       return;
     }
-    Placed placed{i, {block_function(of.function), {of.operands.begin(), of.operands.begin() + count}, i}};
+    Placed placed{i, {.function = block_function(of.function), .to = i}};
+    for (std::size_t k = 0; k < static_cast<std::size_t>(count); ++k) placed.instruction.add_operand(of.operands[k]);
+    placed.instruction.chooses = of.function == ScalarFunction::where;
     if (gauss_of_[at(i)] >= 0) {
       placed.instruction.function = nullptr;
       placed.instruction.second = gauss_of_[at(i)];
@@ -108,28 +116,34 @@ class ElementwiseCompiler {
     instructions_.push_back(std::move(placed));
   }
 
-  // Whether a chain can go on from the value of a step, which nothing else needs.
-  bool continues(int from) const {
-    const std::vector<Link>& chain = chains_[at(from)];
-    return !chain.empty() && chain.size() < most_chain_steps && uses_[at(from)] == 1;
+  // The place of a step in a chain that goes on from the value of another step: nothing else needs that value, or it is
+  // computed again, because a single step does not take longer than a value is read. 0: the chain does not go on.
+  std::size_t place_after(int from, ChainStep step) const {
+    if (from < 0) return 0;
+    const std::size_t length = chains_[at(from)].size();
+    const bool goes_on = length < most_chain_steps && may_be_at(step, length) && (uses_[at(from)] == 1 || length == 1);
+    return goes_on && !is_result(from) ? length : 0;
   }
 
+  bool is_result(int number) const {
+    return std::find(program_.results.begin(), program_.results.end(), number) != program_.results.end();
+  }
+
+  // The step as a continuation from one of its operands, if it can be part of a chain: from that with the longer chain.
   std::optional<Link> link_of(int number) const {
     const auto& [a, b, c] = step(number).operands;
-    if (a == b) {
-      const bool square = step(number).function == ScalarFunction::multiply;
-      return square ? std::optional(Link{ChainStep::square, a}) : std::nullopt;
-    }
-    // The chain goes on from the operand with the longer chain.
-    const bool from_b = b >= 0 && continues(b) && (!continues(a) || chains_[at(b)].size() > chains_[at(a)].size());
-    const int from = from_b ? b : a, other = from_b ? a : b;
+    const auto longer = [this](const Link& one, const Link& other) {
+      return place_after(other.from, other.step) > place_after(one.from, one.step) ? other : one;
+    };
     switch (step(number).function) {
       case ScalarFunction::add:
-        return Link{ChainStep::add, from, other};
+        return a == b ? std::nullopt : std::optional(longer({ChainStep::add, a, b}, {ChainStep::add, b, a}));
       case ScalarFunction::subtract:
-        return Link{from_b ? ChainStep::subtract_from : ChainStep::subtract, from, other};
+        if (a == b) return std::nullopt;
+        return longer({ChainStep::subtract, a, b}, {ChainStep::subtract_from, b, a});
       case ScalarFunction::multiply:
-        return Link{ChainStep::multiply, from, other};
+        if (a == b) return Link{ChainStep::square, a};
+        return longer({ChainStep::multiply, a, b}, {ChainStep::multiply, b, a});
       default:
         return std::nullopt;
     }
@@ -137,42 +151,78 @@ class ElementwiseCompiler {
 
   void place_chain(int last) {
     const std::vector<Link>& chain = chains_[at(last)];
-    std::array<ChainStep, most_chain_steps> steps{ChainStep::none, ChainStep::none, ChainStep::none};
-    Placed placed{last, {nullptr, {chain[0].from}, last}};
+    ChainSteps steps{ChainStep::none, ChainStep::none, ChainStep::none, ChainStep::none};
+    Placed placed{last, {.to = last}};
+    placed.instruction.add_operand(chain[0].from);
     for (std::size_t k = 0; k < chain.size(); ++k) {
       steps[k] = chain[k].step;
-      placed.instruction.operands.push_back(chain[k].other >= 0 ? chain[k].other : chain[0].from);
+      placed.instruction.add_operand(chain[k].other >= 0 ? chain[k].other : chain[0].from);
     }
     placed.instruction.function = chain_function(steps);
+    add_sum(steps, chain.size(), last, placed.instruction);
     instructions_.push_back(std::move(placed));
   }
 
+  // Lets a chain add its values to a sum, if they are a result with a sum.
+  void add_sum(ChainSteps steps, std::size_t length, int value, ElementwiseInstruction& of) const {
+    const auto found = std::find(program_.results.begin(), program_.results.end(), value);
+    const bool once = std::count(program_.results.begin(), program_.results.end(), value) == 1;
+    if (!once) return;
+    const ResultUse& use = of_results_[static_cast<std::size_t>(found - program_.results.begin())];
+    const bool is_needed = use.is_needed || uses_[at(value)] > of_a_result;
+    if (use.row_sum >= 0) {
+      of.row_sum = use.row_sum;
+      of.with_row_sum = chain_sum_function(steps);
+      of.keeps_values = is_needed || use.column_sum >= 0;
+    } else if (use.column_sum >= 0 && !is_needed && length < most_chain_steps) {
+      steps[length] = ChainStep::add;
+      of.column_sum = use.column_sum;
+      of.with_column_sum = chain_function(steps);
+      of.keeps_values = false;
+    }
+  }
+
+  std::span<const int> operands_of_instruction(std::size_t k) const {
+    const ElementwiseInstruction& of = instructions_[k].instruction;
+    return std::span(of.operands).first(static_cast<std::size_t>(of.operand_count));
+  }
+
+  // For each instruction, the steps whose values no later instruction needs. The result of a choice may be one of its
+  // operands (ElementwiseInstruction::chooses), which is needed as long as the result.
+  std::vector<std::vector<int>> last_needed() const {
+    std::vector<std::size_t> last(program_.steps.size(), 0);
+    for (std::size_t k = 0; k < instructions_.size(); ++k) {
+      for (const int operand : operands_of_instruction(k)) last[at(operand)] = k;
+    }
+    for (const int result : program_.results) last[at(result)] = instructions_.size();
+    for (std::size_t k = instructions_.size(); k-- > 0;) {
+      const ElementwiseInstruction& of = instructions_[k].instruction;
+      if (!of.chooses) continue;
+      for (const int operand : operands_of_instruction(k)) {
+        last[at(operand)] = std::max(last[at(operand)], last[at(of.to)]);
+      }
+    }
+    std::vector<std::vector<int>> needed(instructions_.size() + 1);
+    for (std::size_t i = 0; i < last.size(); ++i) needed[last[i]].push_back(static_cast<int>(i));
+    return needed;
+  }
+
   // The code with the numbers of values in place of steps. A register is used again after the last instruction that
-  // reads it.
+  // reads it, except those of results and choices.
   ElementwiseCode numbered() {
     ElementwiseCode code{.inputs = program_.inputs};
-    const auto count = program_.steps.size();
-    std::vector<std::size_t> last_use(count, 0);
-    for (std::size_t k = 0; k < instructions_.size(); ++k) {
-      for (const int operand : instructions_[k].instruction.operands) last_use[at(operand)] = k;
-    }
-    for (const int result : program_.results) last_use[at(result)] = instructions_.size();
-    std::vector<int> held(count, -1), free;
+    const std::vector<std::vector<int>> needed = last_needed();
+    std::vector<int> held(program_.steps.size(), -1), free;
     for (std::size_t k = 0; k < instructions_.size(); ++k) {
       ElementwiseInstruction& of = instructions_[k].instruction;
-      std::vector<int> read = of.operands;
-      std::sort(read.begin(), read.end());
-      read.erase(std::unique(read.begin(), read.end()), read.end());
-      for (const int operand : read) {
-        if (held[at(operand)] >= 0 && last_use[at(operand)] == k) free.push_back(held[at(operand)]);
+      for (const int step : needed[k]) {
+        if (held[at(step)] >= 0 && !is(step, ScalarFunction::where)) free.push_back(held[at(step)]);
       }
       for (const int to : {of.to, of.second}) {
         if (to < 0) continue;
-        const bool is_result =
-            std::find(program_.results.begin(), program_.results.end(), to) != program_.results.end();
-        if (is_result || free.empty()) {
+        if (is_result(to) || of.chooses || free.empty()) {
           held[at(to)] = code.registers++;
-          of.writes_result = of.writes_result || is_result;
+          of.writes_result = of.writes_result || is_result(to);
         } else {
           held[at(to)] = free.back();
           free.pop_back();
@@ -213,16 +263,21 @@ class ElementwiseCompiler {
     if (once) code.last_result = static_cast<int>(found - program_.results.begin());
   }
 
+  static constexpr int of_a_result = 2;  // uses of a value for each result that it is
+
   ElementwiseProgram program_;
-  std::vector<int> uses_;                  // of each step: by how many steps; by results twice
+  const std::vector<ResultUse>& of_results_;
+  std::vector<int> uses_;                  // of each step: by steps outside of chains that begin with it, and results
   std::vector<std::vector<Link>> chains_;  // of each step: the chain that ends with it
-  std::vector<bool> is_inside_chain_, is_done_;
+  std::vector<bool> is_done_;
   std::vector<int> gauss_of_;  // of each step erf(x): the step e^(-x^2)
   std::vector<Placed> instructions_;
 };
 
 }  // namespace
 
-ElementwiseCode compile_elementwise(const ElementwiseProgram& program) { return ElementwiseCompiler(program).code(); }
+ElementwiseCode compile_elementwise(const ElementwiseProgram& program, const std::vector<ResultUse>& uses) {
+  return ElementwiseCompiler(program, uses).code();
+}
 
 }  // namespace trainctl::cpu

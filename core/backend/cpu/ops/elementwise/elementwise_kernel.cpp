@@ -64,10 +64,27 @@ void write_values(DType dtype, const BlockOperand& from, std::int64_t offset, st
   });
 }
 
+// What is needed of each result: its values, or values that are only added up.
+std::vector<ResultUse> uses_of(const std::vector<ResultSum>& sums, const std::vector<bool>& is_written,
+                               std::size_t results) {
+  std::vector<ResultUse> uses(results);
+  for (std::size_t r = 0; r < is_written.size(); ++r) uses[r].is_needed = is_written[r];
+  for (std::size_t k = 0; k < sums.size(); ++k) {
+    ResultUse& use = uses[sums[k].result];
+    int& number = sums[k].of_rows ? use.row_sum : use.column_sum;
+    use.is_needed = use.is_needed || number >= 0;
+    if (number < 0) number = static_cast<int>(k);
+  }
+  return uses;
+}
+
 }  // namespace
 
-ElementwiseKernel::ElementwiseKernel(const Elementwise& def, const std::vector<TensorType>& inputs, const Shape& to)
-    : code_(compile_elementwise(def.program)), dtypes_(def.dtypes) {
+ElementwiseKernel::ElementwiseKernel(const Elementwise& def, const std::vector<TensorType>& inputs, const Shape& to,
+                                     std::vector<ResultSum> sums, const std::vector<bool>& is_written)
+    : code_(compile_elementwise(def.program, uses_of(sums, is_written, def.dtypes.size()))),
+      sums_(std::move(sums)),
+      dtypes_(def.dtypes) {
   require(code_.values() <= static_cast<int>(most_values), "elementwise: the program has too many values");
   for (std::size_t r = 0; r < dtypes_.size(); ++r) {
     const auto here = code_.results.begin() + static_cast<std::ptrdiff_t>(r);
@@ -131,47 +148,103 @@ BlockOperand ElementwiseKernel::read(const InputRows& input, const void* from, c
   return {to, -1};
 }
 
-void ElementwiseKernel::compute(BlockOperand* values, std::int64_t count) const {
+void ElementwiseKernel::compute(Block& block) const {
+  BlockOperand* const values = block.values;
   for (const ElementwiseInstruction& of : code_.instructions) {
-    BlockOperand operands[most_chain_steps + 1];
-    bool is_constant = !of.writes_result;  // the same value in the whole block
-    for (std::size_t k = 0; k < of.operands.size(); ++k) {
-      operands[k] = values[of.operands[k]];
-      is_constant = is_constant && operands[k].mask == 0;
-    }
-    const std::int64_t computed = is_constant ? constant_values : count;
-    float held[most_chain_steps + 1][constant_values];
-    for (const int to : {of.to, of.second}) {
-      if (to < 0) continue;
-      // A value for the whole block must not be overwritten by the first results, if it is in their register.
-      for (std::size_t k = 0; k < of.operands.size() && !is_constant; ++k) {
-        if (operands[k].mask != 0 || operands[k].values != values[to].values) continue;
-        std::copy_n(operands[k].values, constant_values, held[k]);
-        operands[k].values = held[k];
+    if (of.chooses && !of.writes_result) {
+      if (const BlockOperand& condition = values[of.operands[0]]; condition.mask == 0) {
+        values[of.to] = values[of.operands[*condition.values != 0 ? 1 : 2]];
+        continue;
       }
-      values[to].mask = is_constant ? 0 : -1;
+      values[of.to].values = block.registers + of.to * ElementwiseKernel::block;
     }
-    auto* const to = const_cast<float*>(values[of.to].values);
-    if (of.function == nullptr) {
-      erf_and_gauss(operands[0], to, const_cast<float*>(values[of.second].values), computed);
+    BlockOperand operands[most_operands];
+    std::int64_t varies = of.writes_result ? -1 : 0;  // 0: the same value in the whole block
+    for (int k = 0; k < of.operand_count; ++k) {
+      operands[k] = values[of.operands[static_cast<std::size_t>(k)]];
+      varies |= operands[k].mask;
+    }
+    if (block.targets != nullptr && compute_with_sum(of, operands, block)) continue;
+    compute(of, operands, varies == 0 ? constant_values : block.count, block);
+    for (const int to : {of.to, of.second}) {
+      if (to >= 0) values[to].mask = varies;
+    }
+  }
+}
+
+void ElementwiseKernel::compute(const ElementwiseInstruction& of, BlockOperand* operands, std::int64_t count,
+                                Block& block) const {
+  float held[most_operands][constant_values];
+  const auto address = [&](int number) { return const_cast<float*>(block.values[number].values); };
+  for (int k = 0; k < of.operand_count && !of.writes_result; ++k) {
+    // A value for the whole block must not be overwritten by the first results, if it is in their register.
+    const bool is_overwritten =
+        operands[k].values == address(of.to) || (of.second >= 0 && operands[k].values == address(of.second));
+    if (operands[k].mask != 0 || !is_overwritten) continue;
+    std::copy_n(operands[k].values, constant_values, held[k]);
+    operands[k].values = held[k];
+  }
+  if (of.function == nullptr) {
+    erf_and_gauss(operands[0], address(of.to), address(of.second), count);
+  } else {
+    run_function(of.function, operands, of.operand_count, address(of.to), count);
+  }
+}
+
+bool ElementwiseKernel::compute_with_sum(const ElementwiseInstruction& of, BlockOperand* operands, Block& block) const {
+  if (of.row_sum >= 0) {
+    RowSums& sums = block.targets[of.row_sum].rows;
+    float* const partial = sums.begin(block.offset, block.count);
+    if (partial == nullptr) return false;
+    float unused[constant_values];
+    float* const to = of.keeps_values ? const_cast<float*>(block.values[of.to].values) : unused;
+    run_chain_sum(of.with_row_sum, of.function, operands, of.operand_count, to, of.keeps_values ? -1 : 0, block.count,
+                  partial);
+    sums.end(block.offset, block.count);
+    block.added |= 1u << of.row_sum;
+    return true;
+  }
+  if (of.column_sum < 0) return false;
+  const ColumnSums& sums = block.targets[of.column_sum].columns;
+  float* const to = sums.at(block.offset, block.count);
+  if (to == nullptr) return false;
+  if (sums.is_first(block.offset)) {
+    run_function(of.function, operands, of.operand_count, to, block.count);
+  } else {
+    operands[of.operand_count] = {to, -1};
+    run_function(of.with_column_sum, operands, of.operand_count + 1, to, block.count);
+  }
+  block.added |= 1u << of.column_sum;
+  return true;
+}
+
+void ElementwiseKernel::add_to_sums(const Block& block, float* repeated) const {
+  for (std::size_t k = 0; k < sums_.size(); ++k) {
+    if ((block.added >> k & 1) != 0) continue;
+    const BlockOperand& result = block.values[code_.results[sums_[k].result]];
+    if (result.mask == 0) std::fill_n(repeated, block.count, *result.values);
+    const float* const values = result.mask == 0 ? repeated : result.values;
+    if (sums_[k].of_rows) {
+      block.targets[k].rows.add(values, block.offset, block.count);
     } else {
-      of.function(operands, to, computed);
+      block.targets[k].columns.add(values, block.offset, block.count);
     }
   }
 }
 
 void ElementwiseKernel::run(const void* const* inputs, void* const* outputs, std::int64_t begin, std::int64_t end,
                             float* workspace) const {
-  run(inputs, outputs, begin, end, workspace, nullptr);
+  run(inputs, outputs, begin, end, workspace, nullptr, false);
 }
 
 void ElementwiseKernel::run(const void* const* inputs, void* const* outputs, float* workspace,
-                            ResultBlocks& taker) const {
-  run(inputs, outputs, 0, blocks(), workspace, &taker);
+                            SumTarget* targets) const {
+  run(inputs, outputs, 0, blocks(), workspace, sums_.empty() ? nullptr : targets, true);
 }
 
+// `apart`: no output is an input.
 void ElementwiseKernel::run(const void* const* inputs, void* const* outputs, std::int64_t begin, std::int64_t end,
-                            float* workspace, ResultBlocks* taker) const {
+                            float* workspace, SumTarget* targets, bool apart) const {
   float* const registers = workspace;
   float* const blocks_of_inputs = registers + code_.registers * block;
   float* const repeated = blocks_of_inputs + code_.inputs * block;
@@ -192,27 +265,26 @@ void ElementwiseKernel::run(const void* const* inputs, void* const* outputs, std
     if (inputs_[i].same_in_rows) read_input(i, first_rows);
   }
   const auto is_direct = [&](std::size_t r) {
-    return is_direct_[r] && outputs[r] != nullptr && (taker != nullptr || static_cast<int>(r) == code_.last_result);
+    return is_direct_[r] && outputs[r] != nullptr && (apart || static_cast<int>(r) == code_.last_result);
   };
   for (std::int64_t b = begin; b < end; ++b) {
     const Part of = part(b);
-    const std::int64_t offset = of.row * length_ + of.first, count = of.rows * of.length;
+    Block computed{of.row * length_ + of.first, of.rows * of.length, values.data(), registers, targets};
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
       if (!inputs_[i].same_in_rows) read_input(i, of);
     }
     for (std::size_t r = 0; r < dtypes_.size(); ++r) {
       if (is_direct(r)) {
-        values[static_cast<std::size_t>(code_.results[r])] = {static_cast<float*>(outputs[r]) + offset, -1};
+        values[static_cast<std::size_t>(code_.results[r])] = {static_cast<float*>(outputs[r]) + computed.offset, -1};
       }
     }
-    compute(values.data(), count);
+    compute(computed);
+    if (targets != nullptr) add_to_sums(computed, repeated);
     // The first result comes last, since it may overwrite an input that another result still reads.
     for (std::size_t r = dtypes_.size(); r-- > 0;) {
       const BlockOperand& result = values[static_cast<std::size_t>(code_.results[r])];
-      if (outputs[r] != nullptr && !is_direct(r)) write_values(dtypes_[r], result, offset, count, outputs[r]);
-      if (taker == nullptr) continue;
-      if (result.mask == 0) std::fill_n(repeated, count, *result.values);
-      taker->take(r, result.mask == 0 ? repeated : result.values, offset, count);
+      if (outputs[r] == nullptr || is_direct(r)) continue;
+      write_values(dtypes_[r], result, computed.offset, computed.count, outputs[r]);
     }
   }
 }

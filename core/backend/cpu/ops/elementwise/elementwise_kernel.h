@@ -5,16 +5,21 @@
 #include <vector>
 
 #include "core/backend/cpu/ops/elementwise/elementwise_code.h"
+#include "core/backend/cpu/ops/reduce_rows.h"
 #include "core/graph/ops/elementwise/elementwise.h"
 
 namespace trainctl::cpu {
 
-// Takes the results of a program block by block, while they are in the cache.
-class ResultBlocks {
- public:
-  virtual ~ResultBlocks() = default;
-  // `values` are the values [offset, offset + count) of result number `result`. The blocks of a result come in order.
-  virtual void take(std::size_t result, const float* values, std::int64_t offset, std::int64_t count) = 0;
+// A sum of a result of a program.
+struct ResultSum {
+  std::size_t result = 0;
+  bool of_rows = true;  // of rows; otherwise of columns
+};
+
+// Where the values of a sum are added up: one of the two.
+struct SumTarget {
+  RowSums rows;
+  ColumnSums columns;
 };
 
 class ElementwiseKernel {
@@ -22,8 +27,9 @@ class ElementwiseKernel {
   static constexpr std::int64_t block = 2048;      // values of a register
   static constexpr std::size_t most_values = 512;  // of a program: registers, constants and inputs
 
-  // `to` is the shape of the outputs.
-  ElementwiseKernel(const Elementwise& def, const std::vector<TensorType>& inputs, const Shape& to);
+  // `to` is the shape of the outputs. `is_written`: for each result, whether run() with sums writes it.
+  ElementwiseKernel(const Elementwise& def, const std::vector<TensorType>& inputs, const Shape& to,
+                    std::vector<ResultSum> sums = {}, const std::vector<bool>& is_written = {});
 
   // The number of blocks into which the outputs are divided. It depends on the shapes only.
   std::int64_t blocks() const;
@@ -33,8 +39,9 @@ class ElementwiseKernel {
   // be an input.
   void run(const void* const* inputs, void* const* outputs, std::int64_t begin, std::int64_t end,
            float* workspace) const;
-  // Computes all blocks, and shows them to `taker`. No output may be an input. Outputs that are null are not written.
-  void run(const void* const* inputs, void* const* outputs, float* workspace, ResultBlocks& taker) const;
+  // Computes all blocks, and adds results to the sums' targets. No output may be an input. Outputs that are null are
+  // not written.
+  void run(const void* const* inputs, void* const* outputs, float* workspace, SumTarget* targets) const;
 
  private:
   // An input by the rows of the output: element (row, i) is at offset(row) + i * step.
@@ -54,12 +61,28 @@ class ElementwiseKernel {
   std::int64_t rows_of_block() const;
   Part part(std::int64_t number) const;
   BlockOperand read(const InputRows& input, const void* from, const Part& part, float* to) const;
+  // The values [offset, offset + count) of the outputs, which are computed together.
+  struct Block {
+    std::int64_t offset = 0, count = 0;
+    BlockOperand* values = nullptr;
+    float* registers = nullptr;
+    SumTarget* targets = nullptr;  // null: nothing is added up
+    std::uint32_t added = 0;       // bit k: sum number k has the values already
+  };
   void run(const void* const* inputs, void* const* outputs, std::int64_t begin, std::int64_t end, float* workspace,
-           ResultBlocks* taker) const;
-  // Computes the values that instructions write, at the addresses that `values` has for them.
-  void compute(BlockOperand* values, std::int64_t count) const;
+           SumTarget* targets, bool apart) const;
+  // Computes the values that instructions write: results at the addresses that `values` has for them, others in
+  // registers.
+  void compute(Block& block) const;
+  void compute(const ElementwiseInstruction& instruction, BlockOperand* operands, std::int64_t count,
+               Block& block) const;
+  // Computes a chain and adds its values to a sum. Returns false, and does nothing, if they are in several rows.
+  bool compute_with_sum(const ElementwiseInstruction& instruction, BlockOperand* operands, Block& block) const;
+  // Adds the results to the sums that have no values of the block yet. `repeated` has room for a block.
+  void add_to_sums(const Block& block, float* repeated) const;
 
   ElementwiseCode code_;
+  std::vector<ResultSum> sums_;
   std::vector<DType> dtypes_;  // of the results
   // The results whose instruction may write them to the output, if outputs and inputs share no memory.
   std::vector<bool> is_direct_;

@@ -28,38 +28,6 @@ struct RowTensor {
   std::int64_t sums = -1;      // of a sum over all rows: the offset of the sums of all pieces, in float values
 };
 
-// Adds the values of a step's results for the rows of a tile to their sums.
-class StepSums final : public ResultBlocks {
- public:
-  // address(tensor) is where sums go; `row` is the number of the first row in its piece.
-  template <class Address>
-  StepSums(const RowStep& step, std::int64_t row, const Address& address) : step_(step), row_(row) {
-    for (std::size_t k = 0; k < step.sums.size(); ++k) {
-      const RowStepSum& of = step.sums[k];
-      to_[k] = address(of.to);
-      if (of.of_rows) rows_[k] = RowSums(*of.reduce, of.count, to_[k]);
-    }
-  }
-
-  void take(std::size_t result, const float* values, std::int64_t offset, std::int64_t count) override {
-    for (std::size_t k = 0; k < step_.sums.size(); ++k) {
-      const RowStepSum& of = step_.sums[k];
-      if (of.result != result) continue;
-      if (of.of_rows) {
-        rows_[k].add(values, offset, count);
-      } else {
-        add_to_columns(values, row_ * of.count + offset, count, of.count, static_cast<float*>(to_[k]));
-      }
-    }
-  }
-
- private:
-  const RowStep& step_;
-  std::int64_t row_;
-  std::array<RowSums, RowStep::most_sums> rows_;
-  std::array<void*, RowStep::most_sums> to_;
-};
-
 // The programs of the steps for a number of rows; none for steps that only reduce.
 using StepKernels = std::vector<std::optional<ElementwiseKernel>>;
 
@@ -122,12 +90,17 @@ struct RowGroupKernel {
       for (std::size_t r = 0; r < step.results.size(); ++r) {
         to[r] = step.is_written[r] ? address(step.results[r]) : nullptr;
       }
-      StepSums step_sums(step, row - piece * rows_of_piece, [&](int number) -> void* {
-        const RowTensor& of = tensors[at(number)];
-        if (of.sums < 0) return address(number);
-        return all_sums + of.sums + piece * columns_of(step, number);
-      });
-      programs[k]->run(from.data(), to.data(), reinterpret_cast<float*>(memory + buffers_bytes), step_sums);
+      std::array<SumTarget, RowStep::most_sums> targets;
+      for (std::size_t s = 0; s < step.sums.size(); ++s) {
+        const RowStepSum& of = step.sums[s];
+        if (of.of_rows) {
+          targets[s].rows = RowSums(*of.reduce, of.count, address(of.to));
+        } else {
+          float* const sums = all_sums + tensors[at(of.to)].sums + piece * of.count;
+          targets[s].columns = ColumnSums(of.count, row - piece * rows_of_piece, sums);
+        }
+      }
+      programs[k]->run(from.data(), to.data(), reinterpret_cast<float*>(memory + buffers_bytes), targets.data());
     }
   }
 
@@ -135,11 +108,6 @@ struct RowGroupKernel {
     std::int64_t values = 1;
     for (std::int64_t d = step.reduce->begin; d < step.shape.rank(); ++d) values *= step.shape[d];
     return values;
-  }
-
-  static std::int64_t columns_of(const RowStep& step, int number) {
-    return std::find_if(step.sums.begin(), step.sums.end(), [=](const RowStepSum& of) { return of.to == number; })
-        ->count;
   }
 };
 
@@ -168,7 +136,10 @@ StepKernels kernels_for(const RowGroup& def, const std::vector<RowStep>& steps, 
           {tile_shape(type.shape, is_whole[at(number)], count, def.row_dimensions, step.shape.rank()), type.dtype});
     }
     const Shape shape = tile_shape(step.shape, false, count, def.row_dimensions, step.shape.rank());
-    kernels.emplace_back(ElementwiseKernel(Elementwise(step.program, step.dtypes), inputs, shape));
+    std::vector<ResultSum> sums;
+    for (const RowStepSum& of : step.sums) sums.push_back({of.result, of.of_rows});
+    kernels.emplace_back(
+        ElementwiseKernel(Elementwise(step.program, step.dtypes), inputs, shape, std::move(sums), step.is_written));
   }
   return kernels;
 }
