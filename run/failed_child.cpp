@@ -1,5 +1,5 @@
 // Makes an Error of the exit code and the messages of a child.
-#include "cmd/failed_child.h"
+#include "run/failed_child.h"
 
 #include "core/base/error.h"
 #include "core/base/format.h"

@@ -1,5 +1,5 @@
 // Plans when each fault happens: between two checkpoints, in the second half of the run.
-#include "cmd/rehearse/standard_faults.h"
+#include "run/rehearsal/standard_faults.h"
 
 #include "core/base/format.h"
 

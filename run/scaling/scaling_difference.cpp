@@ -1,35 +1,20 @@
-// Starts the runs of verify-scaling, reads their output, and searches for the first difference between two of them.
-#include "cmd/scaling/scaling_runs.h"
+// Repeats two runs that differ, and compares the traces, gradients and weights of the step after which they differ.
+#include "run/scaling/scaling_difference.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <limits>
-#include <sstream>
+#include <utility>
 
-#include "cmd/failed_child.h"
 #include "core/base/files.h"
 #include "core/base/format.h"
 #include "core/base/json.h"
 #include "core/exec/observe/trace_difference.h"
 #include "io/checkpoint/comparison.h"
-#include "io/metrics/count_progress.h"
-#include "parallel/launch/config_text.h"
-#include "parallel/launch/host/child_run.h"
-#include "parallel/launch/host/process.h"
+#include "io/checkpoint/load.h"
+#include "run/scaling/scaling_runs.h"
 
 namespace trainctl {
 namespace {
-
-// Reads a line that ScalingWatch::on_pause() printed; ignores other lines.
-void read_line(std::string_view line, ScaledRun& run, CountProgress* progress) {
-  std::istringstream words{std::string(line)};
-  std::string word;
-  std::int64_t step = 0;
-  StepHashes hashes;
-  if (!(words >> word >> step >> hashes.weights >> hashes.state) || word != "step") return;
-  run.steps[step] = std::move(hashes);
-  if (progress != nullptr) progress->next();
-}
 
 std::vector<TraceRecord> trace_of(const ScaledRun& run) {
   return parse_trace(read_file(run.directory + "/" + trace_file, std::numeric_limits<std::int64_t>::max()));
@@ -60,43 +45,7 @@ void set(ScalingDifference& found, const char* phase, const char* op, const std:
   if (compared.difference) found.difference = *compared.difference;
 }
 
-std::string ranks_text(int ranks) { return format("{} {}", ranks, ranks == 1 ? "rank" : "ranks"); }
-
 }  // namespace
-
-std::optional<std::int64_t> first_difference(const ScaledRun& a, const ScaledRun& b) {
-  for (const auto& [step, hashes] : a.steps) {
-    const auto found = b.steps.find(step);
-    if (found != b.steps.end() && found->second != hashes) return step;
-  }
-  return {};
-}
-
-ScalingRuns::ScalingRuns(const CommonOptions& common)
-    : scratch_(std::filesystem::temp_directory_path()), common_(common) {
-  pass_config(common.config, common.files.pack());
-}
-
-ScaledRun ScalingRuns::run(int ranks, const ScalingRequest& request) {
-  ScaledRun run{ranks, {}, format("{}/run-{}", scratch_.path(), ++count_)};
-  std::vector<std::string> command{own_path(), "verify-scaling", common_.config, "--quiet"};
-  for (const std::string& set : common_.sets) command.insert(command.end(), {"--set", set});
-  command.insert(command.end(), {"--ranks", std::to_string(ranks), "--steps", std::to_string(request.steps),
-                                 scaling_directory_option, run.directory});
-  if (request.traces) command.emplace_back(scaling_trace_option);
-  if (!request.tensor.empty()) command.insert(command.end(), {scaling_values_option, request.tensor});
-  std::optional<CountProgress> progress;
-  if (!common_.quiet) {
-    const char* what = request.tensor.empty() ? request.traces ? ", traced" : "" : ", with values";
-    progress.emplace(format("{} {}{}: step", ranks, ranks == 1 ? "rank" : "ranks", what),
-                     static_cast<std::size_t>(request.steps));
-  }
-  const ChildEnd end = run_child(signals_, command,
-                                 [&](std::string_view line) { read_line(line, run, progress ? &*progress : nullptr); });
-  if (end.exit_code != 0) throw_failure(format("the run on {}", ranks_text(ranks)), end);
-  require(!run.steps.empty(), "a run that succeeded has made steps");
-  return run;
-}
 
 ScalingDifference find_difference(ScalingRuns& runs, const ScaledRun& a, const ScaledRun& b, std::int64_t step) {
   ScalingDifference found{a.ranks, b.ranks, step, "", "", "", {}, 0, {}, ""};

@@ -6,21 +6,22 @@
 #include <string>
 #include <vector>
 
-#include "cmd/common_options.h"
-#include "cmd/rehearse/rehearsed_run.h"
 #include "parallel/launch/host/scratch.h"
-#include "parallel/launch/plan.h"
 #include "parallel/launch/supervisor/signals.h"
+#include "run/rehearsal/rehearsed_run.h"
 
 namespace trainctl {
 
+struct GivenConfig;
+struct LaunchFlags;
 struct RunSpec;
 
 class Rehearsal {
  public:
-  // `common`, `launch`: the options of the command. The runs are in a folder beside the run's own directory
-  // (runs/<name>): a temporary one, or with `keeps` runs/<name>-rehearsal, which must not exist.
-  Rehearsal(const CommonOptions& common, const LaunchFlags& launch, const RunSpec& spec, bool keeps);
+  // `given`, `launch`: the config and the ranks of the runs, which must outlive the object. The runs are in a folder
+  // beside the run's own directory (runs/<name>): a temporary one, or with `keeps` runs/<name>-rehearsal, which must
+  // not exist.
+  Rehearsal(const GivenConfig& given, const LaunchFlags& launch, const RunSpec& spec, bool keeps);
   ~Rehearsal();
   Rehearsal(const Rehearsal&) = delete;
   Rehearsal& operator=(const Rehearsal&) = delete;
@@ -33,7 +34,7 @@ class Rehearsal {
 
  private:
   Signals signals_;  // once constructed, a request to stop ends the run in progress
-  const CommonOptions& common_;
+  const GivenConfig& given_;
   const LaunchFlags& launch_;
   int min_ranks_;
   std::string parent_;

@@ -1,5 +1,4 @@
-// Starts the runs of verify-scaling, in temporary directories and as `trainctl run --ranks N` starts its ranks, and
-// finds the first difference between two of them: its step, op, tensor and size.
+// Starts the runs of verify-scaling, in temporary directories and as `trainctl run --ranks N` starts its ranks.
 #pragma once
 
 #include <cstdint>
@@ -8,14 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "cmd/common_options.h"
-#include "core/base/json_fwd.h"
-#include "core/tensor/difference.h"
 #include "parallel/launch/host/scratch.h"
 #include "parallel/launch/supervisor/signals.h"
 #include "run/training/scaling_watch.h"
 
 namespace trainctl {
+
+struct GivenConfig;
 
 struct StepHashes {
   std::string weights, state;  // SHA-256 of the weights, and of the optimizer's state
@@ -29,6 +27,9 @@ struct ScaledRun {
   std::string directory;                     // exists as long as the ScalingRuns
 };
 
+// Returns "1 rank" or "2 ranks".
+std::string ranks_text(int ranks);
+
 // Returns the first step of both runs after which their hashes differ; empty if all are equal.
 std::optional<std::int64_t> first_difference(const ScaledRun& a, const ScaledRun& b);
 
@@ -39,8 +40,8 @@ inline constexpr const char* scaling_values_option = "--trace-values";
 
 class ScalingRuns {
  public:
-  // `common`: the user's config and its settings.
-  explicit ScalingRuns(const CommonOptions& common);
+  // `given`: the user's config, which must outlive the object. `quiet`: shows no progress.
+  ScalingRuns(const GivenConfig& given, bool quiet);
 
   // Runs the config on `ranks` ranks. If the run fails, throws an Error with its message and the kind of its exit code.
   ScaledRun run(int ranks, const ScalingRequest& request);
@@ -48,28 +49,9 @@ class ScalingRuns {
  private:
   Signals signals_;  // once constructed, a request to stop ends the run in progress
   ScratchFolder scratch_;
-  const CommonOptions& common_;
+  const GivenConfig& given_;
+  bool quiet_;
   int count_ = 0;
 };
-
-struct ScalingDifference {
-  int ranks = 1, other_ranks = 1;
-  std::int64_t step = 0;              // number of the step, from 1
-  std::string phase;                  // forward, backward, reduction or update; "" if it was not found
-  std::string op, tensor;             // the tensor, and the op that wrote it
-  std::vector<std::int64_t> samples;  // indices of the samples that differ; empty if the tensor has no samples
-  std::size_t compared = 0;           // number of samples that were compared
-  Difference difference;
-  std::string note;  // further explanation
-
-  std::string text() const;
-};
-
-Json to_json(const ScalingDifference& difference);
-
-// Repeats both runs up to the step after which they differ, traces that step, and looks for the first tensor that
-// differs: among the tensors that ops wrote for the same samples, then among the reduced gradients, then among the
-// weights and the optimizer's state.
-ScalingDifference find_difference(ScalingRuns& runs, const ScaledRun& a, const ScaledRun& b, std::int64_t step);
 
 }  // namespace trainctl

@@ -1,5 +1,5 @@
 // Starts trainctl itself as `trainctl run`, with the settings of a rehearsal.
-#include "cmd/rehearse/rehearsal.h"
+#include "run/rehearsal/rehearsal.h"
 
 #include <filesystem>
 
@@ -10,18 +10,20 @@
 #include "parallel/launch/config_text.h"
 #include "parallel/launch/host/child_run.h"
 #include "parallel/launch/host/process.h"
+#include "parallel/launch/plan.h"
+#include "run/given_config.h"
 #include "run/run_spec.h"
 
 namespace trainctl {
 namespace fs = std::filesystem;
 
-Rehearsal::Rehearsal(const CommonOptions& common, const LaunchFlags& launch, const RunSpec& spec, bool keeps)
-    : common_(common),
+Rehearsal::Rehearsal(const GivenConfig& given, const LaunchFlags& launch, const RunSpec& spec, bool keeps)
+    : given_(given),
       launch_(launch),
       min_ranks_(spec.cluster.restarts.min_ranks),
       parent_("runs"),
       made_parent_(!exists(parent_)) {
-  pass_config(common.config, common.files.pack());
+  pass_config(given.config, given.files.pack());
   create_folders(parent_);
   if (!keeps) {
     folder_ = scratch_.emplace(parent_).path();
@@ -44,7 +46,7 @@ Rehearsal::~Rehearsal() {
 RehearsedRun Rehearsal::run(const std::string& name, std::int64_t steps, std::int64_t interval,
                             const std::string& faults, const std::vector<std::string>& sets) {
   const std::string directory = folder_ + "/" + name;
-  std::vector<std::string> settings = common_.sets;
+  std::vector<std::string> settings = given_.sets;
   const std::vector<std::string> own = {format("train.max_steps={}", steps),
                                         format("checkpoint.every={} steps", interval),
                                         "checkpoint.keep=3",
@@ -56,8 +58,8 @@ RehearsedRun Rehearsal::run(const std::string& name, std::int64_t steps, std::in
                                         "faults=" + faults};
   settings.insert(settings.end(), own.begin(), own.end());
   settings.insert(settings.end(), sets.begin(), sets.end());
-  std::vector<std::string> command{own_path(), "run",      common_.config, "--quiet",   "--progress",
-                                   "none",     "--resume", "never",        "--run-dir", directory};
+  std::vector<std::string> command{own_path(), "run",      given_.config, "--quiet",   "--progress",
+                                   "none",     "--resume", "never",       "--run-dir", directory};
   for (const std::string& set : settings) command.insert(command.end(), {"--set", set});
   if (!launch_.ranks.empty()) command.insert(command.end(), {"--ranks", launch_.ranks});
   if (!launch_.hosts.empty()) command.insert(command.end(), {"--hosts", launch_.hosts});

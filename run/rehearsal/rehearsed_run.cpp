@@ -1,15 +1,15 @@
 // Reads the metrics and marks of a rehearsed run, and compares it with the undisturbed run.
-#include "cmd/rehearse/rehearsed_run.h"
+#include "run/rehearsal/rehearsed_run.h"
 
 #include <algorithm>
 #include <limits>
 #include <sstream>
 
-#include "cmd/rehearse/standard_faults.h"
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/base/format.h"
 #include "core/base/json.h"
+#include "run/rehearsal/standard_faults.h"
 
 namespace trainctl {
 namespace {
