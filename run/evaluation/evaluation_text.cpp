@@ -1,5 +1,5 @@
-// Formats an evaluation as text and as JSON.
-#include "cmd/eval/answer.h"
+// Builds the tables and the JSON object of an evaluation.
+#include "run/evaluation/evaluation_text.h"
 
 #include "core/base/format.h"
 #include "core/base/json.h"

@@ -1,4 +1,4 @@
-// Formats an evaluation for `trainctl eval`, as text and as JSON.
+// Formats an evaluation as text and as JSON.
 #pragma once
 
 #include <string>
