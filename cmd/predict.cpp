@@ -2,33 +2,22 @@
 // texts.
 #include <CLI/CLI.hpp>
 #include <filesystem>
-#include <functional>
+#include <memory>
+#include <optional>
 
 #include <unistd.h>
 
 #include "cmd/common_options.h"
 #include "cmd/one_of.h"
-#include "cmd/predict/generate.h"
 #include "cmd/subcommands.h"
+#include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/base/format.h"
-#include "core/base/log.h"
-#include "core/base/output.h"
-#include "core/base/table.h"
-#include "io/checkpoint/atomic_file.h"
-#include "io/checkpoint/load.h"
-#include "io/loader/prediction_data.h"
-#include "parallel/checkpoint/restore.h"
-#include "parallel/comm/text.h"
 #include "parallel/launch/plan.h"
 #include "parallel/launch/ranks/run_rank.h"
 #include "parallel/launch/start_ranks.h"
-#include "run/job/device.h"
-#include "run/job/trained_network.h"
-#include "run/prediction/meaning.h"
-#include "run/prediction/pictures.h"
-#include "run/prediction/predictor.h"
-#include "run/prediction/writer.h"
+#include "run/generation/generate.h"
+#include "run/prediction/predict_samples.h"
 #include "run/run_spec.h"
 
 namespace trainctl {
@@ -39,8 +28,7 @@ namespace fs = std::filesystem;
 struct PredictOptions {
   CommonOptions common;
   LaunchFlags launch;
-  std::string model;       // run directory, checkpoint or config
-  TrainedNetwork network;  // the network that `model` names
+  std::string model;  // run directory, checkpoint or config
   std::vector<std::string> inputs;
   std::string out;     // a file, or a folder for PNG files; empty: standard output
   std::string format;  // empty: by the file's ending
@@ -75,126 +63,6 @@ PredictionFormat format_of(const PredictOptions& options, const Situation& situa
               "use one of these endings, or add --format; a name without an ending is a folder for PNG files");
 }
 
-// Writes a piece of the predictions. Returns false if the reader of the output has closed it.
-using Put = std::function<bool(const std::string& text)>;
-
-// The checkpoint, and how the samples that it was trained on were read.
-struct Trained {
-  std::optional<LoadedCheckpoint> checkpoint;  // on rank 0
-  std::vector<KeptInput> inputs;               // on all ranks
-};
-
-Trained load_trained(const PredictOptions& options, std::size_t inputs, RankContext& context, Stream& host) {
-  Trained trained;
-  std::string kept;
-  if (context.world.rank() == 0) {
-    trained.checkpoint = load_named_checkpoint(options.network.checkpoint());
-    log::info(format("predicts with the weights of {} (step {})", trained.checkpoint->path,
-                     trained.checkpoint->manifest.step));
-    const auto& metadata = trained.checkpoint->manifest.metadata;
-    if (const auto found = metadata.find(kept_input_key); found != metadata.end()) kept = found->second;
-  }
-  kept = broadcast_text(kept, 0, context.world.communicator(), host);
-  if (!kept.empty()) trained.inputs = read_kept_inputs(kept);
-  if (trained.inputs.size() != inputs) {
-    throw CollectiveError(
-        ErrorKind::data,
-        format("{} does not record how its samples were read: an older trainctl wrote it", options.network.path),
-        "continue its training for a step, which writes a checkpoint that does");
-  }
-  return trained;
-}
-
-// Writes the answers to standard output or into the file.
-void write_answers(const PredictOptions& options, PredictionFormat format, std::int64_t samples,
-                   const std::function<void(const Put& put)>& write) {
-  if (!options.writes_file()) return write(format == PredictionFormat::npy ? write_output_bytes : write_output);
-  write_file(options.out, 0, [&](OutputFile& file) {
-    write([&](const std::string& text) {
-      file.write(text.data(), std::ssize(text));
-      return true;
-    });
-  });
-  log::info(trainctl::format("{}: {}", options.out, counted(samples, "sample")));
-}
-
-OutputMeanings meanings_of(const RunSpec& spec, const std::vector<Shape>& outputs,
-                           const std::vector<std::string>& class_names) {
-  OutputMeanings meanings;
-  for (std::size_t i = 0; i < outputs.size(); ++i) {  // the names are those of the first output's classes
-    meanings.push_back(meaning_of(spec, i, outputs[i], i == 0 ? class_names : std::vector<std::string>()));
-  }
-  return meanings;
-}
-
-// The answers of the outputs for sample i of `found`; empty if it could not be read.
-Answers answers_of(const OutputMeanings& outputs, const Predictions& found, std::int64_t i) {
-  Answers answers;
-  if (found.weights[static_cast<std::size_t>(i)] == 0) return answers;
-  for (std::size_t k = 0; k < outputs.size(); ++k) answers.push_back(outputs[k].values_of(found.of(k, i)));
-  return answers;
-}
-
-// Throws CollectiveError where PictureWriter() throws Error. Predicted images of a network whose target is its input
-// are written in the value range of the input's files.
-PictureWriter picture_writer(const RunSpec& spec, const std::string& folder, const OutputMeanings& outputs,
-                             const PredictionData& data) {
-  std::vector<std::string> names;
-  for (std::int64_t i = 0; i < data.samples(); ++i) names.push_back(data.short_name_of(i));
-  try {
-    return {folder, outputs, std::move(names), spec.data.target_is_input() ? data.scaling() : std::nullopt};
-  } catch (const Error& error) {
-    throw CollectiveError(error.kind(), error.what());
-  }
-}
-
-int predict_by_checkpoint(const RunSpec& spec, const PredictOptions& options, PredictionFormat format,
-                          RankContext& context) {
-  World& world = context.world;
-  RankDevice device = open_device(spec.cluster, spec.train, spec.strategy, context);
-  const std::vector<DataUse::Input> inputs = data_use(spec).inputs;
-  const Trained trained = load_trained(options, inputs.size(), context, device.host);
-  const PredictionData data(spec.data, trained.inputs, inputs, options.inputs);
-  if (context.world.rank() == 0) {
-    for (const std::string& warning : data.warnings()) log::warning(warning);
-  }
-  const BatchDivision rank(MeshRank(Mesh{.data = world.size()}, world.rank()));
-  Backend& backend = *device.backend;
-  const std::int64_t batch = std::min(spec.train.global_batch(world.size()), data.samples());
-  const auto source =
-      data.batches(batch, rank, context.threads, [&](std::int64_t bytes) { return backend.allocate_host(bytes); });
-  RestoreSource stored;
-  if (trained.checkpoint) stored = {&trained.checkpoint->snapshot, trained.checkpoint->path, options.common.config};
-  Predictor predictor(spec, data.inputs(), *source, rank, device, stored, world);
-  std::vector<std::string> names;  // names of the first output's classes, on rank 0
-  if (trained.checkpoint) names = read_class_names(trained.checkpoint->manifest.metadata);
-  const OutputMeanings outputs = meanings_of(spec, predictor.outputs(), names);
-  const auto pictures = options.writes_pictures()
-                            ? std::optional<PictureWriter>(picture_writer(spec, options.out, outputs, data))
-                            : std::nullopt;
-  if (world.rank() != 0) {
-    predictor.run(*source, {});
-    return 0;
-  }
-  const auto writer = make_writer(format, outputs, data.samples(), trained.checkpoint->path);
-  write_answers(options, format, data.samples(), [&](const Put& put) {
-    bool taken = put(writer->head());
-    predictor.run(*source, [&](const Predictions& found) {
-      std::string text;
-      for (std::int64_t i = 0; i < found.count; ++i) {
-        const Answers answers = answers_of(outputs, found, i);
-        if (pictures) pictures->write(found.first + i, answers);
-        text += writer->sample(data.name_of(found.first + i), answers);
-      }
-      taken = taken && put(text);
-      return taken || pictures;
-    });
-    if (taken) put(writer->tail());
-  });
-  if (pictures) log::info(trainctl::format("{}: {}", options.out, counted(data.samples(), "sample")));
-  return 0;
-}
-
 // Checks options that do not go together, as CLI11 cannot.
 void check_inputs(const PredictOptions& options) {
   const bool generates = options.generate.any();
@@ -219,8 +87,8 @@ void check_inputs(const PredictOptions& options) {
 
 int run_predict(PredictOptions& options) {
   check_inputs(options);
-  options.network = find_trained(options.model);
-  options.common.config = options.network.run + "/config.yaml";
+  const TrainedNetwork network = find_trained(options.model);
+  options.common.config = network.run + "/config.yaml";
   for (const std::string& set : options.common.sets) {
     if (!set.starts_with("data.")) {
       throw Error(
@@ -250,11 +118,60 @@ int run_predict(PredictOptions& options) {
           supervise_ranks(spec.cluster, options.launch, launched_config(options.common), situation, {false, false}))
     return *code;
   const RankCommand command = rank_command("predict", Value<RunSpec>::write(spec), spec.cluster, options.launch);
+  const PredictionRequest request{.network = network,
+                                  .inputs = options.inputs,
+                                  .format = format,
+                                  .file = options.writes_file() ? options.out : "",
+                                  .folder = options.writes_pictures() ? options.out : ""};
   return run_as_rank(situation, options.common.json, command, [&](RankContext& context) {
-    return options.generate.any()
-               ? generate(spec, options.generate, options.network, options.out, options.common.json, context)
-               : predict_by_checkpoint(spec, options, format, context);
+    if (options.generate.any()) {
+      generate(spec, options.generate, network, options.out, options.common.json, context);
+    } else {
+      predict_samples(spec, request, context);
+    }
+    return 0;
   });
+}
+
+void add_generate_options(CLI::App& app, GenerateOptions& options) {
+  const auto group = app.add_option_group("Texts", "For a language model, instead of INPUT");
+  group
+      ->add_option(
+          "--prompt", options.prompts,
+          "A text that the language model continues; repeatable. A single text is printed as it grows, several "
+          "are printed as a JSON object each")
+      ->type_name("TEXT")
+      ->allow_extra_args(false);
+  group
+      ->add_option("--prompts", options.file,
+                   "A .txt file with a prompt in each line, or a .jsonl or .csv file with a column `text`")
+      ->type_name("FILE")
+      ->excludes("--prompt");
+  group->add_option("--max-tokens", options.end.max_tokens, "The largest number of new tokens of a text")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 30))
+      ->capture_default_str();
+  group
+      ->add_option("--temperature", options.sampling.temperature,
+                   "Divides the logits before tokens are drawn: below 1 likely tokens become likelier; 0 always takes "
+                   "the likeliest token")
+      ->check(CLI::Range(0.0, 100.0))
+      ->capture_default_str();
+  group
+      ->add_option("--top-k", options.sampling.top_k,
+                   "Draws only from this number of the likeliest tokens; 0: from all")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  group
+      ->add_option("--top-p", options.sampling.top_p,
+                   "Draws only from the fewest likeliest tokens that together have this probability")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  group->add_option("--seed", options.sampling.seed, "Chooses among the texts that the network may write")
+      ->capture_default_str();
+  group->add_option("--stop", options.end.stop, "Ends the new text before this text; repeatable")
+      ->type_name("TEXT")
+      ->allow_extra_args(false)
+      ->check([](const std::string& text) { return text.empty() ? "the text is empty" : ""; });
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// trainctl predict --prompt: continues texts with a trained language model.
+// Continues prompts with a trained language model, on all ranks.
 #pragma once
 
 #include <string>
@@ -7,13 +7,8 @@
 #include "run/generation/continued_text.h"
 #include "run/generation/sampling.h"
 
-namespace CLI {
-class App;
-}
-
 namespace trainctl {
 
-struct CommonOptions;
 struct RankContext;
 struct RunSpec;
 struct TrainedNetwork;
@@ -31,13 +26,10 @@ struct GenerateOptions {
   }
 };
 
-// Declares --prompt and the options that go with it. The options must outlive the parser.
-void add_generate_options(CLI::App& app, GenerateOptions& options);
-
 // Continues the prompts on all ranks, and prints the texts on rank 0: a single text as it grows, several texts as a
 // JSON object each, in the order of the prompts. With `out`, writes the objects into this file instead; with `json`,
 // prints one JSON document. Throws Error{config} or {data}. Collective.
-int generate(const RunSpec& spec, const GenerateOptions& options, const TrainedNetwork& network, const std::string& out,
-             bool json, RankContext& context);
+void generate(const RunSpec& spec, const GenerateOptions& options, const TrainedNetwork& network,
+              const std::string& out, bool json, RankContext& context);
 
 }  // namespace trainctl

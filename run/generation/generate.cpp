@@ -1,16 +1,19 @@
 // Reads prompts, shares them among the ranks and prints how the network continues them.
-#include "cmd/predict/generate.h"
+#include "run/generation/generate.h"
 
-#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <utility>
 
-#include "cmd/common_options.h"
 #include "core/base/clock.h"
+#include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/base/json.h"
 #include "core/base/log.h"
 #include "core/base/output.h"
+#include "core/base/table.h"
 #include "io/checkpoint/atomic_file.h"
 #include "io/checkpoint/load.h"
 #include "io/datasets/text/labelled_texts.h"
@@ -219,49 +222,8 @@ class Continuation {
 
 }  // namespace
 
-void add_generate_options(CLI::App& app, GenerateOptions& options) {
-  const auto group = app.add_option_group("Texts", "For a language model, instead of INPUT");
-  group
-      ->add_option(
-          "--prompt", options.prompts,
-          "A text that the language model continues; repeatable. A single text is printed as it grows, several "
-          "are printed as a JSON object each")
-      ->type_name("TEXT")
-      ->allow_extra_args(false);
-  group
-      ->add_option("--prompts", options.file,
-                   "A .txt file with a prompt in each line, or a .jsonl or .csv file with a column `text`")
-      ->type_name("FILE")
-      ->excludes("--prompt");
-  group->add_option("--max-tokens", options.end.max_tokens, "The largest number of new tokens of a text")
-      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 30))
-      ->capture_default_str();
-  group
-      ->add_option("--temperature", options.sampling.temperature,
-                   "Divides the logits before tokens are drawn: below 1 likely tokens become likelier; 0 always takes "
-                   "the likeliest token")
-      ->check(CLI::Range(0.0, 100.0))
-      ->capture_default_str();
-  group
-      ->add_option("--top-k", options.sampling.top_k,
-                   "Draws only from this number of the likeliest tokens; 0: from all")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  group
-      ->add_option("--top-p", options.sampling.top_p,
-                   "Draws only from the fewest likeliest tokens that together have this probability")
-      ->check(CLI::Range(0.0, 1.0))
-      ->capture_default_str();
-  group->add_option("--seed", options.sampling.seed, "Chooses among the texts that the network may write")
-      ->capture_default_str();
-  group->add_option("--stop", options.end.stop, "Ends the new text before this text; repeatable")
-      ->type_name("TEXT")
-      ->allow_extra_args(false)
-      ->check([](const std::string& text) { return text.empty() ? "the text is empty" : ""; });
-}
-
-int generate(const RunSpec& spec, const GenerateOptions& options, const TrainedNetwork& network, const std::string& out,
-             bool json, RankContext& context) {
+void generate(const RunSpec& spec, const GenerateOptions& options, const TrainedNetwork& network,
+              const std::string& out, bool json, RankContext& context) {
   Continuation continuation(spec, options, network, context);
   if (json) {
     Json all = Json::array();
@@ -270,7 +232,7 @@ int generate(const RunSpec& spec, const GenerateOptions& options, const TrainedN
       return true;
     });
     if (context.world.rank() == 0) write_output(json_text({{"texts", all}}) + "\n");
-    return 0;
+    return;
   }
   const auto lines_of = [](const Json& results) {
     std::string lines;
@@ -285,14 +247,13 @@ int generate(const RunSpec& spec, const GenerateOptions& options, const TrainedN
         return true;
       });
     });
-    return 0;
+    return;
   }
   if (continuation.single() && out.empty()) {
     continuation.run(nullptr);
   } else {
     continuation.run([&](const Json& results) { return write_output(lines_of(results)); });
   }
-  return 0;
 }
 
 }  // namespace trainctl
