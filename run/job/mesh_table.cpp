@@ -1,5 +1,5 @@
 // Builds the tables with which `check` shows the mesh.
-#include "cmd/mesh_table.h"
+#include "run/job/mesh_table.h"
 
 #include <cstddef>
 #include <set>
