@@ -1,5 +1,5 @@
 // Checks a config for a job whose ranks do not exist yet.
-#include "cmd/launch/job.h"
+#include "run/launch/job.h"
 
 #include <fstream>
 
@@ -7,6 +7,7 @@
 #include "core/base/format.h"
 #include "core/base/log.h"
 #include "parallel/launch/plan.h"
+#include "run/given_config.h"
 #include "run/job/job.h"
 #include "run/job/phases.h"
 #include "run/planning/planned_runs.h"
@@ -62,10 +63,11 @@ int checked_ranks(const JobOptions& options, const RunSpec& spec) {
   return ranks;
 }
 
-std::vector<std::string> run_arguments(const JobOptions& options, const std::vector<std::string>& settings) {
-  std::vector<std::string> words = {"run", options.common.config, "--ranks", "auto"};
+std::vector<std::string> run_arguments(const GivenConfig& given, const JobOptions& options,
+                                       const std::vector<std::string>& settings) {
+  std::vector<std::string> words = {"run", given.config, "--ranks", "auto"};
   if (!options.run_directory.empty()) words.insert(words.end(), {"--run-dir", options.run_directory});
-  for (const std::string& setting : options.common.sets) words.insert(words.end(), {"--set", setting});
+  for (const std::string& setting : given.sets) words.insert(words.end(), {"--set", setting});
   for (const std::string& setting : settings) words.insert(words.end(), {"--set", setting});
   return words;
 }

@@ -5,15 +5,15 @@
 #include <string>
 #include <vector>
 
-#include "cmd/common_options.h"
-
 namespace trainctl {
 
+struct BatchJob;
+struct GivenConfig;
+struct MpiJob;
 struct RunSpec;
 
-// The options of `trainctl launch`, for every kind of cluster.
+// The properties of a job, for every kind of cluster.
 struct JobOptions {
-  CommonOptions common;
   int nodes = 1;  // in Kubernetes: workers
   int gpus_per_node = 0;
   std::string ranks;  // the value of --ranks
@@ -22,11 +22,9 @@ struct JobOptions {
   // SLURM
   std::string time, array;
   std::vector<std::string> sbatch;
-  bool submit = false, wait = false;
   // Kubernetes
   std::string image;  // empty: trainctl:<version>
   std::string volume = "workspace";
-  bool dockerfile = false;
 };
 
 // Returns the number of ranks of the job: the one in the options, else one for each GPU. Throws Error{config} if
@@ -36,14 +34,18 @@ int checked_ranks(const JobOptions& options, const RunSpec& spec);
 
 // Returns the arguments of `trainctl run` in the job, which starts a rank for each slot of the job's hosts. `settings`
 // follow the settings of the command line.
-std::vector<std::string> run_arguments(const JobOptions& options, const std::vector<std::string>& settings);
+std::vector<std::string> run_arguments(const GivenConfig& given, const JobOptions& options,
+                                       const std::vector<std::string>& settings);
 
 // Returns the arguments of this process, the first one being "trainctl".
 std::vector<std::string> this_command();
 
-// launch slurm|kubernetes|tf-config.
-int launch_slurm(JobOptions& options);
-int launch_kubernetes(JobOptions& options);
-int launch_tf_config(JobOptions& options);
+// Loads the config and makes a batch job of SLURM out of it. Throws Error{config} as checked_ranks() does, and if the
+// options are not those of one job.
+BatchJob batch_job(GivenConfig& given, const JobOptions& options);
+
+// Loads the config and makes an MPIJob of Kubeflow's operator out of it. Throws Error{config} as checked_ranks() does,
+// if a path is outside of the volume, or if the ranks cannot be divided evenly among the workers.
+MpiJob mpi_job(GivenConfig& given, const JobOptions& options);
 
 }  // namespace trainctl
