@@ -1,17 +1,13 @@
-// Declares the common options and reads the config that they name.
+// Declares the common options.
 #include "cmd/common_options.h"
 
 #include <CLI/CLI.hpp>
-#include <optional>
 
 #include "cmd/one_of.h"
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/base/log.h"
-#include "parallel/launch/config_text.h"
 #include "parallel/launch/plan.h"
-#include "parallel/launch/start_ranks.h"
-#include "run/run_spec.h"
 
 namespace trainctl {
 
@@ -47,19 +43,6 @@ void require_absent(const std::string& path, bool force) {
   if (force || !exists(path, {ErrorKind::config})) return;
   throw Error(ErrorKind::config, SourceLocation{path}, "this file exists",
               "choose another path (-o), or replace it (--force)");
-}
-
-RunSpec load_run_spec(CommonOptions& common, const LaunchFlags& flags) {
-  if (!flags.device.empty()) common.sets.push_back("cluster.device=" + flags.device);
-  const std::optional<std::string> passed = take_passed_config(common.config);
-  if (passed) common.files = ConfigFiles::unpack(*passed).value_or(common.files);
-  return load_run_spec(common.config, common.sets, common.files);
-}
-
-LaunchedConfig launched_config(const CommonOptions& common) {
-  if (common.config.empty()) return {};
-  return {common.config, common.files.pack(),
-          [&common] { return variables_of(common.config, common.sets, common.files); }};
 }
 
 }  // namespace trainctl

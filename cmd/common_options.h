@@ -1,10 +1,9 @@
-// The options that several subcommands share, and the config that they name.
+// The options that several subcommands share.
 #pragma once
 
 #include <string>
-#include <vector>
 
-#include "io/yaml/config_files.h"
+#include "run/given_config.h"
 
 namespace CLI {
 class App;
@@ -13,14 +12,9 @@ class App;
 namespace trainctl {
 
 struct LaunchFlags;
-struct LaunchedConfig;
-struct RunSpec;
 
-struct CommonOptions {
-  std::string config;             // path of the YAML file
-  ConfigFiles files;              // texts of the config and of the files that it includes, once they are read
-  std::vector<std::string> sets;  // --set path=value
-  bool json = false;              // one JSON document on stdout and nothing else
+struct CommonOptions : GivenConfig {
+  bool json = false;  // one JSON document on stdout and nothing else
   bool quiet = false;
   bool verbose = false;
 };
@@ -37,11 +31,5 @@ void add_phase_option(CLI::App& app, int& phase);
 
 // Throws Error{config} if the file that a command is about to write exists, unless --force was given.
 void require_absent(const std::string& path, bool force);
-
-// Loads the config with the settings of the command line. Adds --device to them as a setting of cluster.device.
-RunSpec load_run_spec(CommonOptions& common, const LaunchFlags& flags);
-
-// Returns the config as start_ranks.h requires it. It refers to `common`, which must outlive it.
-LaunchedConfig launched_config(const CommonOptions& common);
 
 }  // namespace trainctl

@@ -1,82 +1,14 @@
 // trainctl launch kubernetes: prints an MPIJob, or the Dockerfile of its image.
-#include <algorithm>
-#include <filesystem>
-
-#include "cmd/launch/job.h"
-#include "core/base/error.h"
-#include "core/base/format.h"
+#include "cmd/launch/launch.h"
 #include "core/base/json.h"
-#include "core/base/json_fwd.h"
-#include "core/base/log.h"
-#include "core/base/terminal_text.h"
-#include "core/base/version.h"
 #include "parallel/launch/kubernetes/mpi_job.h"
-#include "parallel/launch/plan.h"
 #include "parallel/launch/ranks/report.h"
-#include "run/run_spec.h"
+#include "run/launch/job.h"
 
 namespace trainctl {
-namespace {
 
-// Throws Error{config} if a path is not below this directory, which the volume holds.
-void require_below(const std::string& path, const std::string& what) {
-  const std::filesystem::path normal = std::filesystem::path(path).lexically_normal();
-  if (!normal.is_absolute() && *normal.begin() != "..") return;
-  throw Error(
-      ErrorKind::config, format("{} {} is not below this directory", what, path),
-      "the volume holds this directory, at the same relative paths: call trainctl in a folder above the config");
-}
-
-// Warns of environment variables that the config refers to, since they are not set in the pods.
-void warn_of_variables(const CommonOptions& common) {
-  const Variables here = Variables::of_process();
-  for (const std::string& name : variables_of(common.config, common.sets, common.files)) {
-    if (here.has(name))
-      log::warning(format("the config refers to {}, which is set here and will not be in the pods", name));
-  }
-}
-
-// Throws Error{config} if `image` cannot be the name of an image in a registry, such as
-// "registry.example:5000/team/trainctl:1.2" or one with "@sha256:...".
-void require_image_name(const std::string& image) {
-  constexpr const char* allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/:@";
-  if (image.find_first_not_of(allowed) == std::string::npos && !image.starts_with('-')) return;
-  throw Error(ErrorKind::config, format("--image '{}' is not the name of an image", terminal_word(image)),
-              "use letters, digits and ._-/:@, as in REGISTRY/NAME:TAG");
-}
-
-MpiJob mpi_job(JobOptions& options) {
-  require_image_name(options.image);
-  require_below(options.common.config, "the config");
-  if (!options.run_directory.empty()) require_below(options.run_directory, "--run-dir");
-  const RunSpec spec = load_run_spec(options.common, {});
-  const int ranks = checked_ranks(options, spec);
-  if (ranks % options.nodes != 0) {
-    throw Error(ErrorKind::config, format("{} ranks cannot be divided evenly among {} workers", ranks, options.nodes),
-                "all workers have the same number of ranks: change --ranks or --nodes");
-  }
-  warn_of_variables(options.common);
-  MpiJob job;
-  job.name = kubernetes_name(spec.name);
-  job.image = options.image.empty() ? format("trainctl:{}", version()) : options.image;
-  job.volume = options.volume;
-  job.workers = options.nodes;
-  job.ranks_per_worker = ranks / options.nodes;
-  job.gpus_per_worker = options.gpus_per_node;
-  if (options.cpus_per_task) job.cpus_per_worker = *options.cpus_per_task * job.ranks_per_worker;
-  std::vector<std::string> settings;  // the job runs on the operator's hosts
-  if (!spec.cluster.hosts.empty()) settings.push_back("cluster.hosts={}");
-  settings.push_back(format("cluster.hostfile={}", operator_hostfile));
-  job.command = run_arguments(options, settings);
-  job.command.insert(job.command.begin(), "trainctl");
-  job.written_by = this_command();
-  return job;
-}
-
-}  // namespace
-
-int launch_kubernetes(JobOptions& options) {
-  const MpiJob job = mpi_job(options);
+int launch_kubernetes(LaunchOptions& options) {
+  const MpiJob job = mpi_job(options.common, options.job);
   if (options.common.json) {
     answer(json_line(Json{{"ok", true}, {"manifest", mpi_job_manifest(job)}, {"dockerfile", dockerfile(job)}}));
   } else {

@@ -3,7 +3,7 @@
 #include <memory>
 #include <utility>
 
-#include "cmd/launch/job.h"
+#include "cmd/launch/launch.h"
 #include "cmd/one_of.h"
 #include "cmd/subcommands.h"
 #include "core/base/error.h"
@@ -14,9 +14,9 @@
 namespace trainctl {
 namespace {
 
-struct LaunchOptions {
+struct LaunchCommand {
   std::string where;
-  JobOptions job;
+  LaunchOptions options;
   // Options, each with the only value of `where` that accepts it.
   std::vector<std::pair<const CLI::Option*, std::string>> only_for;
 };
@@ -27,20 +27,22 @@ std::string check_count(const std::string& text) {
   return count && *count >= 1 && *count <= max_slots ? "" : format("must be a number from 1 to {}", max_slots);
 }
 
-int launch(LaunchOptions& options) {
-  for (const auto& [option, where] : options.only_for) {
-    if (option->count() == 0 || where == options.where) continue;
+int launch(LaunchCommand& command) {
+  LaunchOptions& options = command.options;
+  for (const auto& [option, where] : command.only_for) {
+    if (option->count() == 0 || where == command.where) continue;
     throw Error(ErrorKind::config, format("{} is only for launch {}", option->get_name(), where), "leave it out");
   }
-  if (options.where == "tf-config") return launch_tf_config(options.job);
-  if (options.job.common.config.empty()) {
-    throw Error(ErrorKind::config, format("launch {} requires a config", options.where),
-                format("trainctl launch {} CONFIG", options.where));
+  if (command.where == "tf-config") return launch_tf_config(options);
+  if (options.common.config.empty()) {
+    throw Error(ErrorKind::config, format("launch {} requires a config", command.where),
+                format("trainctl launch {} CONFIG", command.where));
   }
-  return options.where == "slurm" ? launch_slurm(options.job) : launch_kubernetes(options.job);
+  return command.where == "slurm" ? launch_slurm(options) : launch_kubernetes(options);
 }
 
-void add_job_options(CLI::App& app, LaunchOptions& options) {
+void add_job_options(CLI::App& app, LaunchCommand& command) {
+  LaunchOptions& options = command.options;
   JobOptions& job = options.job;
   app.add_option("--nodes", job.nodes, "Number of the job's nodes (in Kubernetes: workers)")->check(check_count);
   app.add_option("--gpus-per-node", job.gpus_per_node, "GPUs of each node; each has one rank unless --ranks is given")
@@ -48,8 +50,8 @@ void add_job_options(CLI::App& app, LaunchOptions& options) {
   app.add_option("--ranks", job.ranks, "Number of ranks; overrides cluster.ranks")->type_name("N");
   app.add_option("--cpus-per-task", job.cpus_per_task, "CPU cores of each rank")->check(check_count);
   app.add_option("--run-dir", job.run_directory, "The run's directory; default: runs/<name>")->type_name("PATH");
-  const auto only = [&options](CLI::Option* option, const char* where) {
-    options.only_for.emplace_back(option, where);
+  const auto only = [&command](CLI::Option* option, const char* where) {
+    command.only_for.emplace_back(option, where);
     return option;
   };
   only(app.add_option("--time", job.time, "SLURM: the time limit in sbatch's format: 90, 4:00:00, 2-12:00:00"), "slurm")
@@ -61,8 +63,8 @@ void add_job_options(CLI::App& app, LaunchOptions& options) {
        "slurm")
       ->type_name("OPTION=VALUE")
       ->allow_extra_args(false);
-  only(app.add_flag("--submit", job.submit, "SLURM: submits the job instead of printing its script"), "slurm");
-  only(app.add_flag("--wait", job.wait, "SLURM: follows the log of the job that --submit submits, to its end"),
+  only(app.add_flag("--submit", options.submit, "SLURM: submits the job instead of printing its script"), "slurm");
+  only(app.add_flag("--wait", options.wait, "SLURM: follows the log of the job that --submit submits, to its end"),
        "slurm");
   only(app.add_option("--image", job.image, "Kubernetes: the image of the pods; default: trainctl:<version>"),
        "kubernetes")
@@ -71,7 +73,8 @@ void add_job_options(CLI::App& app, LaunchOptions& options) {
        "kubernetes")
       ->type_name("CLAIM")
       ->capture_default_str();
-  only(app.add_flag("--dockerfile", job.dockerfile, "Kubernetes: prints the image's Dockerfile instead"), "kubernetes");
+  only(app.add_flag("--dockerfile", options.dockerfile, "Kubernetes: prints the image's Dockerfile instead"),
+       "kubernetes");
 }
 
 }  // namespace
@@ -79,17 +82,17 @@ void add_job_options(CLI::App& app, LaunchOptions& options) {
 Subcommand launch_subcommand() {
   return {"launch", "Prints the file with which SLURM or Kubernetes starts a run, or submits it to SLURM",
           "trainctl launch slurm mnist.yaml --nodes 2 --ranks 8 --time 4:00:00 --submit", [](CLI::App& app) {
-            auto options = std::make_shared<LaunchOptions>();
-            app.add_option("WHERE", options->where,
+            auto command = std::make_shared<LaunchCommand>();
+            app.add_option("WHERE", command->where,
                            "slurm: a batch script; kubernetes: an MPIJob of Kubeflow's operator; tf-config: the "
                            "tasks that TF_CONFIG names")
                 ->required()
                 ->check(one_of({"slurm", "kubernetes", "tf-config"}));
-            add_config_options(app, options->job.common);
+            add_config_options(app, command->options.common);
             app.get_option("CONFIG")->required(false);
-            add_output_options(app, options->job.common);
-            add_job_options(app, *options);
-            return [options] { return launch(*options); };
+            add_output_options(app, command->options.common);
+            add_job_options(app, *command);
+            return [command] { return launch(*command); };
           }};
 }
 

@@ -1,7 +1,7 @@
 // trainctl launch tf-config: shows the tasks that TF_CONFIG names, and what each does in a run.
 #include <optional>
 
-#include "cmd/launch/job.h"
+#include "cmd/launch/launch.h"
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/base/json.h"
@@ -17,7 +17,7 @@ namespace trainctl {
 namespace {
 
 // Returns the config key that lists hosts (`trainctl run` then ignores TF_CONFIG); "" if the config lists no hosts.
-std::string named_elsewhere(JobOptions& options) {
+std::string named_elsewhere(LaunchOptions& options) {
   if (options.common.config.empty()) return "";
   const ClusterOptions cluster = load_run_spec(options.common, {}).cluster;
   if (!cluster.hosts.empty()) return "cluster.hosts";
@@ -36,7 +36,7 @@ std::string secret_text(const TfConfig& config, const Variables& variables) {
 
 }  // namespace
 
-int launch_tf_config(JobOptions& options) {
+int launch_tf_config(LaunchOptions& options) {
   const Variables variables = Variables::of_process();
   const std::optional<TfConfig> config = find_tf_config(variables);
   const std::string elsewhere = named_elsewhere(options);

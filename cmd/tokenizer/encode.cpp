@@ -8,8 +8,7 @@
 #include "core/base/files.h"
 #include "core/base/format.h"
 #include "core/base/json.h"
-#include "io/checkpoint/atomic_file.h"
-#include "io/datasets/arrays/npy.h"
+#include "io/datasets/text/id_files.h"
 #include "io/text/load.h"
 #include "parallel/launch/ranks/report.h"
 
@@ -18,16 +17,6 @@ namespace {
 
 // The longest text file that is read: ids need four bytes for each token besides.
 constexpr std::int64_t largest_text = std::int64_t{1} << 40;
-
-// Writes the ids as an .npy file with a list of 32-bit integers.
-void write_ids(const std::string& path, const std::vector<TokenId>& ids) {
-  const std::string header = npy_header("<i4", {static_cast<std::int64_t>(ids.size())});
-  const auto bytes = static_cast<std::int64_t>(ids.size() * sizeof(TokenId));
-  write_file(path, static_cast<std::int64_t>(header.size()) + bytes, [&](OutputFile& file) {
-    file.write(header.data(), static_cast<std::int64_t>(header.size()));
-    file.write(ids.data(), bytes);
-  });
-}
 
 // A line of ids.
 std::string ids_text(const std::vector<TokenId>& ids, std::size_t from) {

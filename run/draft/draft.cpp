@@ -1,7 +1,8 @@
-// Implements the functions that the writers of configs share.
+// Chooses the writer of configs for the data at a path, and has the functions that the writers share.
 #include "run/draft/draft.h"
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 
 #include "core/base/error.h"
@@ -16,6 +17,39 @@
 namespace trainctl {
 
 namespace fs = std::filesystem;
+
+std::string config_name_for(const std::string& path) {
+  const fs::path whole = fs::absolute(path).lexically_normal();
+  const fs::path last = whole.has_filename() ? whole : whole.parent_path();
+  std::string name = is_folder(path) ? last.filename().string() : last.stem().string();
+  for (char& c : name) {
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '_' && c != '-') c = '-';
+  }
+  return name.empty() || name == "-" ? "config" : name.substr(0, 100);
+}
+
+std::vector<Draft> drafts_for(const DraftRequest& request) {
+  if (!is_folder(request.path)) {
+    const std::string ending = fs::path(request.path).extension().string();
+    if (ending == ".csv" || ending == ".tsv") return draft_for_table(request);
+    if (ending == ".npz") return draft_for_arrays(request);
+    if (is_text_file(request.path)) return draft_for_text(request);
+  } else {
+    if (holds_table(request.path)) return draft_for_table(request);
+    if (holds_arrays(request.path)) return draft_for_arrays(request);
+    if (holds_images(request.path)) return draft_for_images(request);
+    if (holds_sounds(request.path)) return draft_for_sounds(request);
+    if (holds_volumes(request.path)) return draft_for_volumes(request);
+    if (holds_text(request.path)) return draft_for_text(request);
+  }
+  throw Error(
+      ErrorKind::data, request.path + ": init does not recognize this data",
+      "it recognizes a folder with a folder of images, WAV files or NIfTI volumes for each class (or train/ and "
+      "validation/ with such folders), a .csv file, an .npz file with x and y, a folder with x.npy and y.npy, MNIST's "
+      "IDX files, and text: "
+      "a file or folder of .txt, .md or .jsonl files, or a folder of .txt files for each class; "
+      "`trainctl schema --markdown` lists all data sets");
+}
 
 void refuse_targets(const DraftRequest& request, const std::string& reason) {
   if (request.targets == TargetsAre::found_out) return;

@@ -28,6 +28,14 @@ struct Draft {
   std::string text;
 };
 
+// Returns a name for the config and the run: the last component of the data's path, with '-' for each character that
+// the name of a run may not have.
+std::string config_name_for(const std::string& path);
+
+// Returns configs for the data at the path, by one of the functions below. Throws Error{data} if it recognizes no data
+// there.
+std::vector<Draft> drafts_for(const DraftRequest& request);
+
 // Return configs for the data at the path, the recommended one first. They throw Error{data} if the data cannot be used
 // for training as it is.
 std::vector<Draft> draft_for_images(const DraftRequest& request);   // a folder of class folders, or of splits of them

@@ -28,7 +28,7 @@ struct Column {
   static constexpr std::size_t max_distinct = 1000;
 };
 
-struct Table {
+struct TableLook {
   std::string path;
   char delimiter = ',';
   bool header = true;
@@ -89,14 +89,14 @@ void look_at(std::string_view field, Column& column) {
 }
 
 // Returns the command that writes the table anew with `between` instead of the comma in its numbers.
-std::string command_for_commas(const Table& table, std::string_view between) {
+std::string command_for_commas(const TableLook& table, std::string_view between) {
   const std::string_view quote = table.delimiter == ',' ? "\"" : "";
   return format("sed -E 's/{0}([0-9]+),([0-9]+){0}/\\1{1}\\2/g' {2} > points.csv", quote, between, table.path);
 }
 
 // Throws Error{data} if columns of numbers have decimal commas, which would be read as words, and tells how to replace
 // them by points. If all commas of a column may separate thousands, only the user knows what they mean.
-void refuse_decimal_commas(const Table& table) {
+void refuse_decimal_commas(const TableLook& table) {
   std::vector<std::string> names;
   std::string example;
   bool may_be_thousands = false;
@@ -123,8 +123,8 @@ void refuse_decimal_commas(const Table& table) {
                     command_for_commas(table, ""), points));
 }
 
-Table look_at_table(const std::string& path) {
-  Table table{path, delimiter_of(path), true, 0, {}};
+TableLook look_at_table(const std::string& path) {
+  TableLook table{path, delimiter_of(path), true, 0, {}};
   CsvLines lines(table.path, table.delimiter);
   std::vector<std::string_view> fields;
   if (!lines.next(fields)) data_error(path, "is empty");
@@ -153,7 +153,7 @@ std::string lower(std::string text) {
 }
 
 // The column that the user names, else one with a usual name, else the last one.
-const Column& target_of(const Table& table, const std::string& wanted) {
+const Column& target_of(const TableLook& table, const std::string& wanted) {
   for (const Column& column : table.columns) {
     if (!wanted.empty() && column.name == wanted) return column;
   }
@@ -190,7 +190,7 @@ bool names_classes(const DraftRequest& request, const Column& target, std::int64
 }
 
 // The `data` section, with comments on the columns that were left out.
-std::string data_text(const DraftRequest& request, const Table& table, const Column& target,
+std::string data_text(const DraftRequest& request, const TableLook& table, const Column& target,
                       const std::string& validation) {
   std::string text = format("data:\n  dataset: csv\n  path: {}\n", path_text(request, table.path));
   text += validation.empty() ? format("  validation: {{split: 0.2{}}}\n",
@@ -230,7 +230,7 @@ bool holds_table(const std::string& folder) { return exists(folder + "/train.csv
 
 std::vector<Draft> draft_for_table(const DraftRequest& request) {
   const bool folder = is_folder(request.path);
-  const Table table = look_at_table(folder ? request.path + "/train.csv" : request.path);
+  const TableLook table = look_at_table(folder ? request.path + "/train.csv" : request.path);
   std::vector<std::string> held_out = validation_names();
   for (std::string& name : held_out) name += ".csv";
   const Column& target = target_of(table, request.target);

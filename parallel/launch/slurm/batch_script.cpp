@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
 
 #include "core/base/error.h"
 #include "core/base/format.h"
@@ -83,6 +84,14 @@ std::optional<int> slurm_seconds(std::string_view time) {
 }
 
 std::string log_pattern(const BatchJob& job) { return job.name + (job.array.empty() ? "-%j.log" : "-%A_%a.log"); }
+
+std::string log_path(const BatchJob& job, const std::string& number) {
+  std::string name = log_pattern(job);
+  for (const char* placeholder : {"%j", "%A"}) {
+    if (const std::size_t at = name.find(placeholder); at != std::string::npos) name.replace(at, 2, number);
+  }
+  return (std::filesystem::path(job.directory) / name).string();
+}
 
 std::string batch_script(const BatchJob& job) {
   const int lead = job.lead.seconds;

@@ -44,6 +44,9 @@ std::optional<int> slurm_seconds(std::string_view time);
 // Returns the name of the job's log in sbatch's notation, in which %j, or %A and %a, mean the numbers of the job.
 std::string log_pattern(const BatchJob& job);
 
+// Returns the path of the log of a job that was submitted as `number`.
+std::string log_path(const BatchJob& job, const std::string& number);
+
 // Returns the script. Throws Error{config} if the time limit is so short that the signal to save may arrive at the
 // beginning, or if an option has a line break or another control character.
 std::string batch_script(const BatchJob& job);
