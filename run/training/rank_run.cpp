@@ -27,6 +27,7 @@
 #include "run/job/job.h"
 #include "run/training/run_files.h"
 #include "run/training/run_metadata.h"
+#include "run/training/training.h"
 
 namespace trainctl {
 namespace {

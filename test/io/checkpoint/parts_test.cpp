@@ -81,9 +81,9 @@ TEST_CASE("errors name missing, overlapping and uncovered parts of tensors") {
     write_text(path + "/manifest.json",
                body + ",\n  \"manifest_sha256\": \"" + sha256(body.data(), body.size()) + "\"\n}\n");
   };
-  reseal("\"offset\": 2", "\"offset\": 3");
+  reseal("\"offset\":2", "\"offset\":3");
   CHECK(contains(loading_error(path), "bn/moving_mean's extent is {\"offset\":3,\"count\":3}"));
-  reseal("\"count\": 3", "\"count\": 4503599627370496");
+  reseal("\"count\":3", "\"count\":4503599627370496");
   CHECK(contains(loading_error(path), "bn/moving_mean's extent is"));
   reseal("\"bytes\": ", "\"bytes\": 1");
   CHECK(contains(loading_error(path), "weights-00001-of-00002.safetensors: the checkpoint is damaged: it has "));

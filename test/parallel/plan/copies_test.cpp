@@ -73,7 +73,6 @@ TEST_CASE("the plan runs the kernels of a step in the engine's order, with those
       {"copies at the start", convolutions, {}, 0},
       {"accumulation", convolutions, {}, 0, Shard::none, 2},
       {"copies after spectral normalization", spectral, {}, 0},
-      {"copies after parameters are gathered", convolutions, {.data = 2}, 0, Shard::parameters},
   };
   for (const Setup& setup : setups) {
     CAPTURE(setup.name);
