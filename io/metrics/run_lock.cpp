@@ -80,11 +80,14 @@ bool is_regular(int descriptor) {
 }
 
 // Whether the file of this name is still the one that was opened: a process that released its lock may have removed it.
-bool is_same_file(int descriptor, const std::string& file) {
+// Throws Error{resource} if the system does not tell.
+bool is_same_file(int descriptor, const std::string& folder, const std::string& file) {
   struct stat opened {
   }, named{};
-  return fstat(descriptor, &opened) == 0 && stat(file.c_str(), &named) == 0 && opened.st_dev == named.st_dev &&
-         opened.st_ino == named.st_ino;
+  if (fstat(descriptor, &opened) != 0) throw_unwritable(folder, errno);
+  if (stat(file.c_str(), &named) == 0) return opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
+  if (errno != ENOENT) throw_unwritable(folder, errno);
+  return false;
 }
 
 }  // namespace
@@ -138,7 +141,7 @@ bool RunLock::open_and_lock(const std::string& folder, int flags) {
       const std::string why = std::generic_category().message(error);
       log::warning(format("{}: {}: a second run in this directory cannot be prevented", file, why));
     }
-    if (is_same_file(descriptor_, file)) return true;
+    if (is_same_file(descriptor_, folder, file)) return true;
     release();
   }
 }
@@ -166,7 +169,7 @@ bool RunLock::take_over(const std::string& folder, int other) {
 }
 
 void RunLock::require_held(const std::string& folder) const {
-  if (!held() || is_same_file(descriptor_, folder + "/lock")) return;
+  if (!held() || is_same_file(descriptor_, folder, folder + "/lock")) return;
   throw Error(
       ErrorKind::peer, SourceLocation{folder},
       format("a later start of this run has taken over the directory ({}), so that this one ends without saving",
