@@ -80,14 +80,13 @@ bool is_regular(int descriptor) {
 }
 
 // Whether the file of this name is still the one that was opened: a process that released its lock may have removed it.
-// Throws Error{resource} if the system does not tell.
-bool is_same_file(int descriptor, const std::string& folder, const std::string& file) {
+// Empty, with the reason in errno, if the system does not tell.
+std::optional<bool> is_same_file(int descriptor, const std::string& file) {
   struct stat opened {
   }, named{};
-  if (fstat(descriptor, &opened) != 0) throw_unwritable(folder, errno);
+  if (fstat(descriptor, &opened) != 0) return {};
   if (stat(file.c_str(), &named) == 0) return opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
-  if (errno != ENOENT) throw_unwritable(folder, errno);
-  return false;
+  return errno == ENOENT ? std::optional(false) : std::nullopt;
 }
 
 }  // namespace
@@ -141,7 +140,7 @@ bool RunLock::open_and_lock(const std::string& folder, int flags) {
       const std::string why = std::generic_category().message(error);
       log::warning(format("{}: {}: a second run in this directory cannot be prevented", file, why));
     }
-    if (is_same_file(descriptor_, folder, file)) return true;
+    if (is_same_file(descriptor_, file) == true) return true;
     release();
   }
 }
@@ -169,7 +168,10 @@ bool RunLock::take_over(const std::string& folder, int other) {
 }
 
 void RunLock::require_held(const std::string& folder) const {
-  if (!held() || is_same_file(descriptor_, folder, folder + "/lock")) return;
+  if (!held()) return;
+  const std::optional<bool> same = is_same_file(descriptor_, folder + "/lock");
+  if (!same) throw_unwritable(folder, errno);
+  if (*same) return;
   throw Error(
       ErrorKind::peer, SourceLocation{folder},
       format("a later start of this run has taken over the directory ({}), so that this one ends without saving",
@@ -202,7 +204,8 @@ void RunLock::take(const std::string& folder) {
 }
 
 void RunLock::release_and_remove() {
-  if (held() && !created_file_.empty() && is_same_file(descriptor_, created_file_)) unlink(created_file_.c_str());
+  if (held() && !created_file_.empty() && is_same_file(descriptor_, created_file_) == true)
+    unlink(created_file_.c_str());
   created_file_.clear();
   for (const std::string& folder : created_folders_) rmdir(folder.c_str());  // fails if the folder is not empty
   created_folders_.clear();
