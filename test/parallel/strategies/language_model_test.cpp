@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/backend/cpu/onednn/widening.h"
 #include "core/base/format.h"
 #include "parallel/strategies/communication_check/communications.h"
 #include "parallel/strategies/recompute/blocks.h"
@@ -247,6 +248,10 @@ TEST_CASE("replicas whose ranks split positions compute the same bits with shard
     setup.shard = shard;
     CAPTURE(name_of(shard));
     const Outcome outcome = train(which, setup);
+    if (!cpu::has_bfloat16()) {  // matrices are read in float32, in layouts that may depend on the shards
+      compare(outcome, whole, 0.02);
+      continue;
+    }
     CHECK(outcome.losses == whole.losses);
     CHECK(outcome.weights == whole.weights);
   }

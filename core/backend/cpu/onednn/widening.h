@@ -15,7 +15,7 @@ bool needs_widening(const OpContext& context);
 
 // The op in float32 between casts: bfloat16 inputs are widened to float32, and bfloat16 outputs are rounded from
 // float32. The results equal the results of oneDNN's bfloat16 kernels, except for the order of the float32 sums, and
-// the logits inside of linear_cross_entropy, which are not rounded.
+// for values that are not rounded: float32 parameters, and the logits inside of linear_cross_entropy.
 std::vector<SubOp> widened_ops(const OpContext& context);
 
 }  // namespace trainctl::cpu
