@@ -74,7 +74,8 @@ void wait_for_requests(const Signals& signals, const std::string& job, int milli
 void say(const std::string& job, const JobState& now, const JobState& before) {
   const std::string why = now.reason.empty() ? "" : format(" ({})", now.reason);
   if (now.name == "PENDING") {
-    if (now.restarts > before.restarts) {
+    const bool has_run = !before.name.empty() && before.name != "PENDING";
+    if (now.restarts > before.restarts || has_run) {
       log::info(format("job {} is queued again{}", job, why));
     } else if (now.may_never_start() && now.reason != before.reason) {
       log::warning(

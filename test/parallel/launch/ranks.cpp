@@ -91,13 +91,13 @@ struct Rank {
   rank.leave({75, "stopped at step 12"});
 }
 
-// Tells the supervisor the path of a log that nobody can open: a FIFO without a reader, for which a process waits as
-// for a file server that does not answer.
-void name_blocked_log(const Rank& rank) {
+// Tells the supervisor a directory of the run in which the request to resize is a FIFO without a writer: who reads it
+// waits, as for a file server that does not answer.
+void name_blocked_directory(const Rank& rank) {
   if (rank.mpi.rank() != 0) return;
-  const std::string path = rank.variables.text("LAUNCH_TEST_FOLDER") + "/log.txt";
-  mkfifo(path.c_str(), 0600);
-  write_log_path(rank.situation.status_file, path);
+  const std::string folder = rank.variables.text("LAUNCH_TEST_FOLDER");
+  mkfifo((folder + "/resize").c_str(), 0600);
+  write_log_path(rank.situation.status_file, folder + "/log.txt");
 }
 
 // Rank 0 has noticed that rank 1 is gone, before rank 1 tells why.
@@ -220,17 +220,17 @@ TEST_CASE("rank of which number 0 has only seen the effect of an error", "[.rank
   fail_after_peer(rank);
 }
 
-TEST_CASE("rank with a blocked log that trains until it is stopped", "[.rank]") {
+TEST_CASE("rank with a blocked directory that trains until it is stopped", "[.rank]") {
   Rank rank;
-  name_blocked_log(rank);
+  name_blocked_directory(rank);
   rank.announce();
   while (!rank.stop.pending()) rank.run_on();
   rank.leave({75, "stopped at step 12"});
 }
 
-TEST_CASE("rank with a blocked log that never stops", "[.rank]") {
+TEST_CASE("rank with a blocked directory that never stops", "[.rank]") {
   Rank rank;
-  name_blocked_log(rank);
+  name_blocked_directory(rank);
   rank.announce();
   for (;;) rank.run_on();
 }

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <thread>
 
+#include "parallel/launch/supervisor/resize.h"
 #include "test/catch.h"
 #include "test/parallel/launch/listening.h"
 #include "test/parallel/launch/supervised_run.h"
@@ -216,9 +217,20 @@ TEST_CASE("the error of the rank that failed first counts, also if another rank 
   CHECK_FALSE(contains(run.output(), "no answer from rank 1"));
 }
 
+// A supervisor that reads requests to resize its run.
+Restarts reads_requests() {
+  Restarts restarts;
+  restarts.changed_plan = [](const LaunchPlan&, const std::string& run_directory) {
+    requested_ranks_of(run_directory);
+    return std::optional<LaunchPlan>();
+  };
+  return restarts;
+}
+
 TEST_CASE("a supervisor that waits for a file server relays a request to stop") {
-  SupervisedRun run(2, "rank with a blocked log that trains until it is stopped");
+  SupervisedRun run(2, "rank with a blocked directory that trains until it is stopped", 600, reads_requests());
   REQUIRE(run.ranks_run());
+  std::this_thread::sleep_for(std::chrono::seconds(1));  // until the supervisor waits
   const auto begin = std::chrono::steady_clock::now();
   run.send(GENERATE(SIGTERM, SIGINT));
   CHECK(run.wait() == 75);
@@ -231,8 +243,9 @@ TEST_CASE("a supervisor that waits for a file server relays a request to stop") 
 }
 
 TEST_CASE("a second Ctrl-C ends a supervisor that waits for a file server") {
-  SupervisedRun run(2, "rank with a blocked log that never stops");
+  SupervisedRun run(2, "rank with a blocked directory that never stops", 600, reads_requests());
   REQUIRE(run.ranks_run());
+  std::this_thread::sleep_for(std::chrono::seconds(1));  // until the supervisor waits
   const auto begin = std::chrono::steady_clock::now();
   run.send(SIGINT);
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
@@ -246,8 +259,9 @@ TEST_CASE("a second Ctrl-C ends a supervisor that waits for a file server") {
 }
 
 TEST_CASE("ranks that do not stop in time are ended, also if their supervisor waits for a file server") {
-  SupervisedRun run(2, "rank with a blocked log that never stops");
+  SupervisedRun run(2, "rank with a blocked directory that never stops", 600, reads_requests());
   REQUIRE(run.ranks_run());
+  std::this_thread::sleep_for(std::chrono::seconds(1));  // until the supervisor waits
   const auto begin = std::chrono::steady_clock::now();
   run.send(SIGTERM);
   CHECK(run.wait() == 5);
@@ -414,7 +428,8 @@ TEST_CASE("a plan that its ranks refuse is given up, also if a rank failed while
                         done +
                         "; exit 0; }; "
                         "trap \"printf '5\\n[]\\na rank is gone' > $s.$$; mv $s.$$ $s; exit 5\" USR1; "
-                        "echo $LAUNCH_TEST_FOLDER/log.txt > $s.log; : > $s.ready; while :; do sleep 0.1; done",
+                        "[ $OMPI_COMM_WORLD_RANK$PMI_RANK != 0 ] || { sleep 0.5; "
+                        "echo $LAUNCH_TEST_FOLDER/log.txt > $s.log; : > $s.ready; }; while :; do sleep 0.1; done",
                     600, restarts);
   CHECK(run.wait() == 0);
   INFO(run.output());
