@@ -31,8 +31,8 @@ const Case& case_of(const std::string& name) {
 
 }  // namespace
 
-// The layers of these networks read all matrices as bfloat16, or round what they read. On processors without bfloat16 they
-// read matrices in float32, which differ from those that were gathered as bfloat16.
+// The layers of these networks read all matrices as bfloat16, or round what they read. On processors without bfloat16
+// they read matrices in float32, which differ from those that were gathered as bfloat16.
 TEST_CASE("parameters that are gathered as bfloat16 change no bit of layers that compute in bfloat16") {
   for (const char* name : {"mlp", "cnn", "sequence", "transformer"}) {
     const Case& which = case_of(name);
