@@ -8,6 +8,7 @@
 #include "cmd/common_options.h"
 #include "cmd/one_of.h"
 #include "cmd/subcommands.h"
+#include "cmd/whole_number.h"
 #include "core/base/json.h"
 #include "parallel/launch/plan.h"
 #include "parallel/launch/ranks/report.h"
@@ -57,7 +58,7 @@ Subcommand check_subcommand() {
                            "for Graphviz")
                 ->check(one_of({"program", "dot"}));
             app.add_option("--dump-rank", options->rank, "The rank that --dump shows; default: the last one")
-                ->check(CLI::NonNegativeNumber);
+                ->check(whole_number_from(0));
             return [options] { return run_check(*options); };
           }};
 }

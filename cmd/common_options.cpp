@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cmd/one_of.h"
+#include "cmd/whole_number.h"
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/base/log.h"
@@ -36,7 +37,7 @@ void add_launch_options(CLI::App& app, LaunchFlags& flags) {
 
 void add_phase_option(CLI::App& app, int& phase) {
   app.add_option("--phase", phase, "The phase of the run, counted from 1; default: the last one")
-      ->check(CLI::PositiveNumber);
+      ->check(whole_number_from(1));
 }
 
 void require_absent(const std::string& path, bool force) {

@@ -10,6 +10,7 @@
 #include "cmd/common_options.h"
 #include "cmd/one_of.h"
 #include "cmd/subcommands.h"
+#include "cmd/whole_number.h"
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/base/format.h"
@@ -159,7 +160,7 @@ void add_generate_options(CLI::App& app, GenerateOptions& options) {
   group
       ->add_option("--top-k", options.sampling.top_k,
                    "Draws only from this number of the likeliest tokens; 0: from all")
-      ->check(CLI::NonNegativeNumber)
+      ->check(whole_number_from(0))
       ->capture_default_str();
   group
       ->add_option("--top-p", options.sampling.top_p,

@@ -7,7 +7,9 @@
 #include "cmd/common_options.h"
 #include "cmd/one_of.h"
 #include "cmd/subcommands.h"
+#include "cmd/whole_number.h"
 #include "core/base/json.h"
+#include "parallel/launch/hosts.h"
 #include "parallel/launch/plan.h"
 #include "parallel/launch/ranks/report.h"
 #include "run/replay/replay.h"
@@ -51,10 +53,10 @@ Subcommand replay_subcommand() {
             app.add_option("--step", options->training.request.step, "The number of the step, counted from 1")
                 ->required()
                 ->type_name("N")
-                ->check(CLI::PositiveNumber);
+                ->check(whole_number_from(1));
             app.add_option("--ranks", options->ranks, "Number of ranks, all on this machine; default: 1")
                 ->type_name("N")
-                ->check(CLI::PositiveNumber);
+                ->check(CLI::Range(1, max_slots));
             app.add_option("--device", options->launch.device,
                            "The device that ranks compute on; overrides cluster.device")
                 ->check(one_of({"auto", "cpu", "cuda"}));

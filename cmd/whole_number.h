@@ -1,0 +1,24 @@
+// A validator of the command line: an option's value must be a whole number that is not too small.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <string>
+
+#include "core/base/format.h"
+#include "core/spec/units.h"
+
+namespace trainctl {
+
+// Refuses numbers below `least`, and texts that are no whole number. (The message of CLI::PositiveNumber names the
+// largest number that a double has, with all its digits.)
+inline CLI::Validator whole_number_from(std::int64_t least) {
+  const auto check = [least](const std::string& value) {
+    const auto number = parse_integer(value);
+    if (number && *number >= least) return std::string();
+    return format("must be a whole number of at least {}, not '{}'", least, value);
+  };
+  return CLI::Validator([check](std::string& value) { return check(value); }, "");
+}
+
+}  // namespace trainctl
