@@ -67,6 +67,7 @@ RunSpec replayed(RunSpec spec, int ranks) {
     spec.train.batch_size_per_rank.reset();
   }
   if (spec.train.on_not_finite.value == OnNotFinite::rollback) spec.train.on_not_finite.value = OnNotFinite::stop;
+  spec.faults.clear();
   spec.log.callbacks.clear();
   spec.log.prometheus.reset();
   spec.log.tensorboard = false;

@@ -126,7 +126,11 @@ void begin_run(RankRun& run, Job& job, const TrainOptions& train, const Training
   run.shares_directory = join_log(files.directory ? files.directory->path() : "", run.context, run.device.host);
   keep_flight(run);
   if (run.context.world.rank() == 0) {
-    if (const std::string faults = rehearsal_warning(run.spec.faults); !faults.empty()) log::warning(faults);
+    if (run.request.replay == nullptr && run.request.scaling == nullptr) {  // as in PhaseHooks
+      const std::string faults =
+          rehearsal_warning(run.spec.faults, files.directory->path(), resumed ? resumed->step : 0);
+      if (!faults.empty()) log::warning(faults);
+    }
     for (const std::string& warning : run.data.info().warnings) log::warning(warning);
     for (const std::string& warning : job.engine().program(0).program.warnings) log::warning(warning);
     const std::string short_run = warmup_warning(train, run.data.info(), run.context.world.size());

@@ -59,8 +59,9 @@ struct FaultOptions : Options {
 const ChoiceTable& fault_choices();
 using FaultList = ChoicesOf<fault_choices>;
 
-// Returns a warning that names the faults of a run; "" if there are none.
-std::string rehearsal_warning(const FaultList& faults);
+// Returns a warning that names the faults that will still happen in a run which begins or goes on after `step` steps:
+// those of later steps that are not marked in its directory (mark_fault()). Returns "" if there are none.
+std::string rehearsal_warning(const FaultList& faults, const std::string& run_directory, std::int64_t step);
 
 // Returns why a fault cannot happen in a run of this number of steps, and what to do; "" if it can. `steps`: 0 if it is
 // unknown.

@@ -21,14 +21,14 @@ bool FaultScene::acts_for(const std::string& host) const {
   return std::find(hosts().begin(), hosts().end(), host) - hosts().begin() == rank();
 }
 
-std::string rehearsal_warning(const FaultList& faults) {
-  if (faults.empty()) return "";
+std::string rehearsal_warning(const FaultList& faults, const std::string& run_directory, std::int64_t step) {
   std::string list;
-  for (const Choice& fault : faults) {
-    const auto& options = fault.as<FaultOptions>();
+  for (std::size_t i = 0; i < faults.size(); ++i) {
+    const auto& options = faults[i].as<FaultOptions>();
+    if (options.acts_after() <= step || is_marked(run_directory, i + 1, faults[i])) continue;
     list += format("{}{} after {}", list.empty() ? "" : "; ", options.text(), counted(options.step, "step"));
   }
-  return format("this run rehearses faults, each of them once: {}", list);
+  return list.empty() ? "" : format("this run rehearses faults, each of them once: {}", list);
 }
 
 std::string why_too_late(const FaultOptions& fault, std::int64_t steps) {
