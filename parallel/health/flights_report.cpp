@@ -28,8 +28,9 @@ std::string rank_list(const std::vector<int>& ranks) {
 }
 
 std::string sentence(const FlightDivergence& found) {
-  std::string text = format("The ranks diverge first at step {}, call {} of {}: {}", found.step, found.number,
-                            rank_list(found.ranks), found.text);
+  const std::string when = found.step > 0 ? format("at step {}", found.step) : "before their first step";
+  std::string text =
+      format("The ranks diverge first {}, call {} of {}: {}", when, found.number, rank_list(found.ranks), found.text);
   if (!found.entered.empty()) text += format("; {} entered it", rank_list(found.entered));
   if (!found.missing.empty()) text += format("; {} did not", rank_list(found.missing));
   for (const auto& [rank, other] : found.different) text += format("; rank {} entered {} instead", rank, other);

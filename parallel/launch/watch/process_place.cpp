@@ -63,6 +63,13 @@ constexpr std::array known_calls = {
     KnownCall{SYS_munmap, "munmap"},
     KnownCall{SYS_wait4, "wait4"},
     KnownCall{SYS_sched_yield, "sched_yield"},
+    KnownCall{SYS_waitid, "waitid"},
+    KnownCall{SYS_madvise, "madvise"},
+    KnownCall{SYS_mprotect, "mprotect"},
+    KnownCall{SYS_msync, "msync"},
+    KnownCall{SYS_brk, "brk"},
+    KnownCall{SYS_rt_sigsuspend, "rt_sigsuspend"},
+    KnownCall{SYS_rt_sigtimedwait, "rt_sigtimedwait"},
     KnownCall{SYS_ppoll, "ppoll", FirstArgument::other, true},
     KnownCall{SYS_epoll_pwait, "epoll_pwait", FirstArgument::other, true},
     KnownCall{SYS_futex, "futex", FirstArgument::other, true},
@@ -71,6 +78,7 @@ constexpr std::array known_calls = {
     KnownCall{SYS_accept, "accept", FirstArgument::descriptor, true},
     KnownCall{SYS_accept4, "accept4", FirstArgument::descriptor, true},
 #if defined(__x86_64__)
+    KnownCall{SYS_pause, "pause"},
     KnownCall{SYS_open, "open", FirstArgument::path},
     KnownCall{SYS_stat, "stat", FirstArgument::path},
     KnownCall{SYS_lstat, "lstat", FirstArgument::path},
@@ -132,7 +140,7 @@ const KnownCall* find_call(long number) {
 std::string describe_call(pid_t process, const CallState& state) {
   if (!state.number) return "";
   const KnownCall* call = find_call(*state.number);
-  if (call == nullptr) return format("system call {}", *state.number);
+  if (call == nullptr) return std::to_string(*state.number);
   std::string about;
   std::error_code ignored;
   if (call->argument == FirstArgument::descriptor) {

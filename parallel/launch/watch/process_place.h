@@ -15,7 +15,7 @@ class CallStacks;
 struct ThreadPlace {
   std::string name = {};             // name of the thread for the kernel
   char state = '?';                  // the kernel's state: R runs, S sleeps, D waits for a device, T is stopped, ...
-  std::string system_call = {};      // "read", and what it is about: "read of /data/img_0412.jpg"
+  std::string system_call = {};      // "read of /data/img_0412.jpg", or its number if trainctl does not know its name
   std::string kernel_function = {};  // the kernel function that it waits in (wchan)
   std::vector<std::string> functions = {};  // the innermost first
 
