@@ -18,6 +18,7 @@
 #include "parallel/launch/start_ranks.h"
 #include "run/job/prepared_data.h"
 #include "run/run_spec.h"
+#include "run/training/next_state.h"
 #include "run/training/training.h"
 
 namespace trainctl {
@@ -51,7 +52,8 @@ int run(RunOptions& options) {
     return serve_as_agent(*tasks, secret_for(*tasks, variables), spec.cluster.deadline());
   }
   prepare_data_with_progress(spec.data);
-  const SupervisionOptions supervision{.holds_output = json, .keeps_copies = spec.checkpoint.memory_every.has_value()};
+  const SupervisionOptions supervision{
+      .holds_output = json, .keeps_copies = spec.checkpoint.memory_every.has_value(), .next_state = next_state_of};
   if (const std::optional<int> code =
           supervise_ranks(spec.cluster, options.launch, launched_config(options.common), situation, supervision))
     return *code;

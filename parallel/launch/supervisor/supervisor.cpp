@@ -23,6 +23,7 @@
 #include "parallel/launch/supervisor/command.h"
 #include "parallel/launch/supervisor/copies.h"
 #include "parallel/launch/supervisor/mpirun_watch.h"
+#include "parallel/launch/watch/rank_view.h"
 
 namespace trainctl {
 namespace {
@@ -37,8 +38,17 @@ std::optional<int> rank_of(int process, const std::vector<int>& processes) {
   return static_cast<int>(found - processes.begin());
 }
 
-AttemptTraces traces_of(const MpirunWatch& watch, const Mpirun& mpirun, bool one_host, const std::string& status_file,
+// Returns the number of steps that were surely done: rank 0 tells it once a second, and the flight records of this host
+// name the step that a rank has begun last. Empty if neither does.
+std::optional<std::int64_t> last_step(const std::string& status_file, const std::string& flight_folder) {
+  const std::optional<std::int64_t> told = read_step(status_file);
+  const std::int64_t done = last_begun_step(flight_folder) - 1;
+  return done > told.value_or(0) ? std::optional(done) : told;
+}
+
+AttemptTraces traces_of(const MpirunWatch& watch, const Mpirun& mpirun, bool one_host, const MpirunCommand& command,
                         std::int64_t memory_kills_before) {
+  const std::string& status_file = command.status_file();
   const RanksOutput& output = watch.output();
   AttemptTraces traces{.status = read_status(status_file),
                        .report = mpirun.report(output.messages() + output.last_output()),
@@ -47,7 +57,7 @@ AttemptTraces traces_of(const MpirunWatch& watch, const Mpirun& mpirun, bool one
                        .mpirun_code = watch.mpirun_code(),
                        .asked_to_stop = watch.asked_to_stop(),
                        .output_error = output.output_error(),
-                       .step = read_step(status_file),
+                       .step = last_step(status_file, command.flight_folder()),
                        .memory_ran_out = one_host && memory_kills() > memory_kills_before};
   MpirunReport& report = traces.report;
   // The launcher may name a process that it has killed itself. The rank that ended first is known only if all ranks run
@@ -102,9 +112,9 @@ AttemptEnd run_attempt(const LaunchPlan& plan, const std::vector<std::string>& c
   if (watch.verdict()) {
     watch.show_held_errors();
     outcome = *watch.verdict();
-    if (!outcome.step) outcome.step = read_step(status_file);
+    if (!outcome.step) outcome.step = last_step(status_file, prepared.flight_folder());
   } else {
-    outcome = judge(traces_of(watch, *mpirun, plan.one_host, status_file, memory_kills_before), watch);
+    outcome = judge(traces_of(watch, *mpirun, plan.one_host, prepared, memory_kills_before), watch);
   }
   if (outcome.end.exit_code != 0) {
     outcome.last_lines = last_lines(read_log_path(status_file), outcome.rank, watch.output().last_output());
@@ -154,12 +164,18 @@ Restart restart_after(const Outcome& outcome, bool resized, int attempts, const 
           .run_directory = log.empty() ? "" : std::filesystem::path(log).parent_path().string()};
 }
 
-// Tells the user with how many ranks, when and from which checkpoint the run starts again.
+// Tells the user with how many ranks, when and from which state the run starts again.
 void announce_restart(const LaunchPlan& plan, std::size_t restarts, std::chrono::milliseconds delay,
-                      const std::string& log) {
+                      const Supervision& supervision, const SupervisionOptions& options) {
   const double seconds = std::chrono::duration<double>(delay).count();
+  std::string from;
+  if (options.next_state && !supervision.log.empty()) {
+    const std::string directory = std::filesystem::path(supervision.log).parent_path().string();
+    from = options.next_state({directory, supervision.launch, plan.one_host});
+  }
   log::warning(format("the run starts again on {}{} (restart {}){}", counted(plan.ranks, "rank"),
-                      seconds > 0 ? format(" in {:g} s", seconds) : "", restarts, newest_checkpoint(log)));
+                      seconds > 0 ? format(" in {:g} s", seconds) : "", restarts,
+                      from.empty() ? newest_checkpoint(supervision.log) : " from " + from));
 }
 
 // Whether the ranks refuse their plan: they have ended before their first step, with an error of the config or a lack
@@ -238,7 +254,7 @@ Outcome run_attempts(LaunchPlan plan, const std::vector<std::string>& command, c
       return std::move(outcome);
     }
     if (resizes) continue;
-    announce_restart(plan, failures.size(), next.delay, supervision.log);
+    announce_restart(plan, failures.size(), next.delay, supervision, options);
     if (!wait_to_restart(supervision, next.delay)) {
       return {.kind = OutcomeKind::stopped,
               .end = {exit_code(ErrorKind::stopped),

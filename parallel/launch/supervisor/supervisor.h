@@ -16,6 +16,13 @@
 
 namespace trainctl {
 
+// A run whose ranks are about to start again.
+struct RestartingRun {
+  std::string directory;  // the run's directory
+  std::string launch;     // the name of the supervisor, see Generation
+  bool one_host = true;   // whether all ranks will run on this host
+};
+
 // How a supervisor treats its ranks.
 struct SupervisionOptions {
   // True: a request to stop is relayed to the ranks. False: a request ends the ranks immediately, since they have no
@@ -26,6 +33,9 @@ struct SupervisionOptions {
   HostWatchOptions watch = {};  // whether agents watch the ranks, and when ranks hang
   // Whether the ranks keep copies of the run's state in shared memory, which must be removed if they cannot do so.
   bool keeps_copies = false;
+  // Names the state from which the run goes on, such as "checkpoint runs/mnist/checkpoints/step-00000060"; "" if it is
+  // unknown. Called before the ranks start again after a failure. Null: the newest checkpoint is named.
+  std::function<std::string(const RestartingRun&)> next_state = nullptr;
 };
 
 // Whether and how the ranks are started again after an attempt.

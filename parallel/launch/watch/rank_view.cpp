@@ -2,7 +2,10 @@
 #include "parallel/launch/watch/rank_view.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 
+#include "core/base/error.h"
 #include "core/base/flight_state.h"
 #include "core/base/format.h"
 
@@ -111,6 +114,20 @@ double mean_step_seconds(const FlightState& state, int fewest) {
            static_cast<double>(last->step - first->step);
   }
   return 0;
+}
+
+std::int64_t last_begun_step(const std::string& flight_folder) {
+  std::int64_t step = -1;
+  std::error_code none;
+  for (const auto& entry : std::filesystem::directory_iterator(flight_folder, none)) {
+    if (!entry.path().filename().string().starts_with("rank-")) continue;
+    try {
+      step = std::max(step, step_of(read_flight_record(entry.path(), FlightEvents::last)));
+    } catch (const Error&) {  // the rank was killed before it had written the record
+      continue;
+    }
+  }
+  return step;
 }
 
 std::string doing_text(const RankView& view) {

@@ -35,6 +35,10 @@ RankView view_of(const FlightState& state, std::int64_t now);
 // events.
 double mean_step_seconds(const FlightState& state, int fewest);
 
+// Returns the number of the step that a rank has begun last, according to the flight records in a folder, which may
+// have outlived their ranks; -1 if no rank has begun a step, or if there are no records. Steps count from 1.
+std::int64_t last_begun_step(const std::string& flight_folder);
+
 // Returns what the rank does for a sentence, such as "reading img_0412.jpg".
 std::string doing_text(const RankView& view);
 
