@@ -12,7 +12,9 @@
 #include "core/base/format.h"
 #include "core/base/json.h"
 #include "core/base/log.h"
+#include "core/base/supervisor_lock.h"
 #include "io/metrics/run_lock.h"
+#include "parallel/launch/hosts.h"
 #include "parallel/launch/ranks/report.h"
 #include "parallel/launch/supervisor/launch_name.h"
 #include "parallel/launch/supervisor/resize.h"
@@ -32,6 +34,7 @@ struct ResizeOptions {
 // Whether a process of this host, or of another host, trains in the directory, or a supervisor runs that will start its
 // ranks again.
 bool is_training(const std::string& run) {
+  if (supervisor_of(run)) return true;
   const std::string holder = lock_holder(run);
   if (holder.empty()) return false;
   return holder_exists(holder).value_or(true) || supervisor_runs(lock_generation(run).launch).value_or(false);
@@ -46,7 +49,7 @@ void require_training(const std::string& run) {
 
 // A run whose ranks no supervisor has started.
 void require_supervisor(const std::string& run) {
-  if (!lock_generation(run).launch.empty()) return;
+  if (supervisor_of(run) || !lock_generation(run).launch.empty()) return;
   throw Error(
       ErrorKind::peer,
       format("{} has no supervisor: it is a run with a single process, or one that mpirun or srun has started", run),
@@ -93,7 +96,7 @@ Subcommand resize_subcommand() {
             app.add_option("--ranks", options->ranks, "The new number of ranks")
                 ->required()
                 ->type_name("N")
-                ->check(CLI::PositiveNumber);
+                ->check(CLI::Range(1, max_slots));
             return [options] { return resize(*options); };
           }};
 }

@@ -33,7 +33,7 @@ constexpr std::int64_t largest_config = 64 << 20;  // in bytes; includes resolve
 // Whether a folder without a run may have this entry.
 bool may_precede_run(const FolderEntry& entry) {
   const std::string& name = entry.name;
-  return name.starts_with('.') || name == "lock" || name == "log.txt" || name == "logs";
+  return name.starts_with('.') || name == "lock" || name == "supervisor" || name == "log.txt" || name == "logs";
 }
 
 template <std::size_t n>

@@ -12,7 +12,7 @@ namespace trainctl {
 // The state of a directory in which a run is about to start.
 struct FoundRun {
   enum class State {
-    nothing,     // no folder, or a folder that has no files except hidden files, a lock and logs
+    nothing,     // no folder, or a folder that has no files except hidden files, locks and logs
     empty,       // a run that ended before its first checkpoint: a new start loses no training
     foreign,     // a folder with other files in it
     unfinished,  // a run that has not completed

@@ -19,6 +19,7 @@
 #include "core/base/files.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
+#include "core/base/supervisor_lock.h"
 #include "io/checkpoint/atomic_file.h"
 
 namespace trainctl {
@@ -50,11 +51,18 @@ std::string lock_text(const std::string& folder) {
   }
 }
 
-[[noreturn]] void throw_in_use(const std::string& folder, int descriptor) {
-  const std::string holder = first_line(text_of(descriptor));
+// `holder`: the process that uses the directory, in words; "" if it is unknown.
+[[noreturn]] void throw_in_use(const std::string& folder, const std::string& holder) {
   throw Error(ErrorKind::config, SourceLocation{folder},
               "another trainctl is running in this directory" + (holder.empty() ? "" : ": " + holder),
               "wait until it has ended, or choose another directory (--run-dir)");
+}
+
+// Throws if the supervisor of another run keeps the folder. Its own ranks may be about to start again.
+void require_no_other_supervisor(const std::string& folder, const Generation& own) {
+  const std::optional<RunningSupervisor> supervisor = supervisor_of(folder);
+  if (!supervisor || (!own.launch.empty() && supervisor->launch == own.launch)) return;
+  throw_in_use(folder, supervisor->process + ", which starts its ranks again");
 }
 
 std::string host_name() {
@@ -130,7 +138,7 @@ bool RunLock::open_and_lock(const std::string& folder, int flags) {
       const int other = std::exchange(descriptor_, -1);
       if (take_over(folder, other)) return true;
       try {
-        throw_in_use(folder, other);
+        throw_in_use(folder, first_line(text_of(other)));
       } catch (...) {
         close(other);
         throw;
@@ -140,9 +148,16 @@ bool RunLock::open_and_lock(const std::string& folder, int flags) {
       const std::string why = std::generic_category().message(error);
       log::warning(format("{}: {}: a second run in this directory cannot be prevented", file, why));
     }
-    if (is_same_file(descriptor_, file) == true) return true;
+    if (is_same_file(descriptor_, file) == true) break;
     release();
   }
+  try {
+    require_no_other_supervisor(folder, generation_);
+  } catch (...) {
+    release();
+    throw;
+  }
+  return true;
 }
 
 // Replaces the lock file by one that this process holds, if an earlier generation holds the lock in the file `other`,
@@ -180,7 +195,7 @@ void RunLock::require_held(const std::string& folder) const {
 
 // Writes this process and its generation into the lock file.
 void RunLock::write_holder() const {
-  const std::string text = format("process {} on {}\n", getpid(), host_name()) + to_line(generation_);
+  const std::string text = process_on_host() + "\n" + to_line(generation_);
   if (ftruncate(descriptor_, 0) != 0 || pwrite(descriptor_, text.data(), text.size(), 0) < 0) {
     log::debug("the process could not be written into the lock file");
   }

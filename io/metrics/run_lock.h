@@ -1,4 +1,6 @@
-// The exclusive right to write in a run directory: the folder, and a lock on the file `lock` in it.
+// The exclusive right to write in a run directory: the folder, and a lock on the file `lock` in it. The process that
+// writes there holds this lock: rank 0. The run's supervisor holds another one (core/base/supervisor_lock.h), so that
+// no other run takes the directory between two starts of its ranks.
 #pragma once
 
 #include <optional>
@@ -20,7 +22,8 @@ class RunLock {
   RunLock& operator=(const RunLock&) = delete;
 
   // Takes the lock of a folder if the lock file exists; otherwise no lock is held. Creates and writes no files. Throws
-  // Error{config} if another process holds the lock, Error{resource} if the file cannot be opened.
+  // Error{config} if another process holds the lock, or the supervisor of another run keeps the folder, and
+  // Error{resource} if the file cannot be opened.
   void take_existing(const std::string& folder);
   // Creates the folder and the file if they are missing, takes the lock if it is not held yet, and writes this process
   // into the file. Throws the errors of take_existing(), after removing the files and folders that it has created.

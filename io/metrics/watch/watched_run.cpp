@@ -11,6 +11,7 @@
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/base/format.h"
+#include "core/base/supervisor_lock.h"
 #include "io/metrics/metrics_jsonl.h"
 #include "io/metrics/run_lock.h"
 
@@ -42,6 +43,23 @@ constexpr const char* name_a_run = "name the directory of a run (runs/<name>), o
 
 }  // namespace
 
+// Who trains in a directory.
+struct WatchedRun::Trainer {
+  std::string process;         // as a lock file names it; "" if there is none
+  std::optional<bool> exists;  // no value if that is unknown
+  bool supervised = false;     // whether the supervisor of its ranks runs, which may start them again
+  bool starts_again = false;   // whether no rank runs, so that `process` is the supervisor
+};
+
+WatchedRun::Trainer WatchedRun::trainer_in(const std::string& directory) {
+  // Looked at first: if the supervisor ends meanwhile, so have its ranks.
+  const std::optional<RunningSupervisor> supervisor = supervisor_of(directory);
+  const std::string holder = lock_holder(directory);
+  const std::optional<bool> exists = holder_exists(holder);
+  if (supervisor && exists == false) return {supervisor->process, true, true, true};
+  return {holder, exists, supervisor.has_value(), false};
+}
+
 std::string_view name_of(RunState state) {
   switch (state) {
     case RunState::starting:
@@ -63,8 +81,8 @@ WatchedRun::WatchedRun(std::string directory) : directory_(std::move(directory))
   if (type == FileType::absent) refuse(directory_, "there is no such directory", name_a_run);
   if (type != FileType::folder) refuse(directory_, "this is not a directory", name_a_run);
   const bool has_record = exists(record_of(directory_), named);
-  const std::string holder = lock_holder(directory_);
-  if (!has_record && holder.empty()) {
+  const Trainer trainer = trainer_in(directory_);
+  if (!has_record && trainer.process.empty()) {
     const bool was_run = exists(directory_ + "/checkpoints", named) && exists(directory_ + "/config.yaml", named);
     if (was_run) {
       refuse(directory_, "this is a part of a run directory: the run's record, metrics.jsonl, is missing",
@@ -72,20 +90,19 @@ WatchedRun::WatchedRun(std::string directory) : directory_(std::move(directory))
     }
     refuse(directory_, "this directory holds no run", name_a_run);
   }
-  if (!has_record && holder_exists(holder) == false) {
-    refuse(directory_, format("the run there never began to train, and its {} has ended", holder),
+  if (!has_record && trainer.exists == false) {
+    refuse(directory_, format("the run there never began to train, and its {} has ended", trainer.process),
            "see its log.txt, then start it again (trainctl run)");
   }
 }
 
 void WatchedRun::look(const std::function<void(RunEvent)>& seen) {
   if (!is_folder(directory_, named)) refuse(directory_, "the directory was removed", name_a_run);
-  const std::string holder = lock_holder(directory_);
   // Checked before the record is read, since a process writes its end event before it exits.
-  const std::optional<bool> there = holder_exists(holder);
+  const Trainer trainer = trainer_in(directory_);
   const double locked = lock_time(directory_);
   const double before = std::max(record_.time, locked_);
-  process_ = holder;
+  process_ = trainer.process;
   locked_ = locked;
   bool anew = false;
   for (bool more = true; more;) {
@@ -106,7 +123,7 @@ void WatchedRun::look(const std::function<void(RunEvent)>& seen) {
   if (newest != before || anew) {
     last_activity_ = seconds_now() - (last_activity_ == 0 ? std::max(0.0, wall_seconds() - newest) : 0.0);
   }
-  find_state(there);
+  find_state(trainer);
 }
 
 RunEvent WatchedRun::add(const std::string& line) {
@@ -117,19 +134,21 @@ RunEvent WatchedRun::add(const std::string& line) {
   }
 }
 
-void WatchedRun::find_state(const std::optional<bool>& process_exists) {
+void WatchedRun::find_state(const Trainer& trainer) {
   // A lock that is newer than the end event belongs to the next start of the run, which has not written its start
   // event.
-  const bool goes_on = process_exists == true && locked_ > record_.time + max_clock_difference;
-  if (record_.end && !goes_on) {
+  const bool goes_on = trainer.exists == true && locked_ > record_.time + max_clock_difference;
+  // A rank records its own failure before the supervisor decides whether the ranks start again.
+  const bool is_undecided = trainer.supervised && record_.end && record_.end->status == "failed";
+  if (record_.end && !goes_on && !is_undecided) {
     state_ = RunState::ended;
-  } else if (process_exists == false) {
+  } else if (trainer.exists == false) {
     state_ = RunState::gone;
-  } else if (!process_exists &&
+  } else if (!trainer.exists &&
              silent_seconds() > std::max(min_silent_seconds, min_silent_gaps * record_.longest_gap)) {
     state_ = RunState::silent;
   } else {
-    state_ = record_.start && !record_.end ? RunState::running : RunState::starting;
+    state_ = record_.start && !record_.end && !trainer.starts_again ? RunState::running : RunState::starting;
   }
 }
 
@@ -137,9 +156,9 @@ double WatchedRun::silent_seconds() const { return seconds_now() - last_activity
 
 bool may_be_running(const std::string& directory) {
   const std::string record = record_of(directory);
-  const std::string holder = lock_holder(directory);
-  if (holder.empty() || holder_exists(holder) == false) return false;
-  return holder_exists(holder) == true || !final_status(record);
+  const WatchedRun::Trainer trainer = WatchedRun::trainer_in(directory);
+  if (trainer.process.empty() || trainer.exists == false) return false;
+  return trainer.exists == true || !final_status(record);
 }
 
 }  // namespace trainctl

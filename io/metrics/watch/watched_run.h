@@ -12,7 +12,7 @@
 namespace trainctl {
 
 enum class RunState {
-  starting,  // its process exists, or may exist, and has not begun to train
+  starting,  // its process or its supervisor exists, or may exist, and has not begun to train, or to train again
   running,
   silent,  // its process is on another host, and has written no event for so long that it may be dead
   gone,    // its process was on this host and has ended without an end event
@@ -35,14 +35,19 @@ class WatchedRun {
   const std::string& directory() const { return directory_; }
   const RunRecord& record() const { return record_; }
   RunState state() const { return state_; }
-  // The process that trains, as the lock file names it: "process 123 on node1"; "" if there is none.
+  // The process that trains, as the lock file names it: "process 123 on node1"; "" if there is none. While no rank
+  // runs, the supervisor that starts the ranks again.
   const std::string& process() const { return process_; }
   // Seconds since the last event, or since another process took the lock.
   double silent_seconds() const;
 
  private:
+  struct Trainer;
+  static Trainer trainer_in(const std::string& directory);
+  friend bool may_be_running(const std::string& directory);
+
   RunEvent add(const std::string& line);
-  void find_state(const std::optional<bool>& process_exists);
+  void find_state(const Trainer& trainer);
 
   std::string directory_;
   GrowingFile file_;

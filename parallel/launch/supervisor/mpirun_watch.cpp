@@ -66,6 +66,7 @@ void MpirunWatch::wait() {
   while (!ended_ && !verdict_) {
     guard.expect_within(longest_turn);
     watch_ranks();
+    keep_directory();
     std::vector<pollfd> sources = {{guard.descriptor(), POLLIN, 0}};
     for (const pollfd& each : output_.sources()) sources.push_back(each);
     for (int rank : ranks_) sources.push_back({rank, POLLIN, 0});
@@ -86,6 +87,7 @@ void MpirunWatch::wait() {
   guard.expect_within(longest_end);
   kill_children(hosts_watch_.processes());  // kills processes that mpirun has left
   output_.read_rest();
+  keep_directory();
   join_log();
 }
 
@@ -256,6 +258,14 @@ void MpirunWatch::watch_mpirun() {
         format("mpirun (process {0}) was stopped by a signal: the ranks' output is suspended{1}; `kill -CONT {0}` "
                "resumes it",
                child_.pid, limit));
+  }
+}
+
+// Takes the run's directory as soon as rank 0 has claimed it, and keeps it until this process ends. If another process
+// looks at the lock just now, the next call takes it.
+void MpirunWatch::keep_directory() {
+  if (const std::string path = read_log_path(status_file_); !path.empty()) {
+    supervision_.directory.take(std::filesystem::path(path).parent_path().string(), supervision_.launch);
   }
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/supervisor_lock.h"
 #include "parallel/launch/host/process.h"
 #include "parallel/launch/hosts.h"
 #include "parallel/launch/mpirun/mpirun.h"
@@ -32,6 +33,7 @@ struct Supervision {
   StopRequests requests;
   std::string log;                     // path of the run's log, to which this process also logs; "" before it is known
   std::string launch = launch_name();  // see Situation::launch
+  SupervisorLock directory;            // keeps the run's directory while no rank runs
   std::string unwritten_output;        // standard output of the ranks that its reader has not taken yet
   bool copies_left = false;            // whether ranks may have left copies in memory for another attempt
   HostsOfCopies hosts_of_copies;       // where they may have left them
@@ -79,6 +81,7 @@ class MpirunWatch {
   bool start_timed_out() const;
   std::string describe_start_timeout() const;
   void join_log();
+  void keep_directory();
   void watch_ranks();
   void check_ranks();
   void check_hosts();

@@ -270,6 +270,7 @@ Outcome run_supervised(const LaunchPlan& plan, const std::vector<std::string>& c
   Supervision supervision;  // from now on all requests are received
   const CopiesRemover remover{supervision, options};
   Outcome outcome = run_attempts(plan, command, options, restarts, supervision);
+  supervision.directory.release();  // another run may use it while the reader of the output takes its time
   finish_output(supervision, outcome);
   return outcome;
 }
