@@ -18,6 +18,9 @@ double seconds_since_change(const FlightState& state, std::span<const FlightStat
   return 1e-9 * static_cast<double>(newest - wall_of_last_change(state));
 }
 
+// Null before the first step.
+Json step_json(std::int64_t step) { return step < 0 ? Json() : Json(step); }
+
 // "rank 1", "ranks 0 and 2" or "ranks 0, 1 and 2".
 std::string rank_list(const std::vector<int>& ranks) {
   std::string text = ranks.size() == 1 ? "rank " : "ranks ";
@@ -77,7 +80,7 @@ Json flights_json(const Flights& flights) {
   for (const FlightState& state : ranks) {
     Json row{{"rank", state.rank}, {"host", state.host}, {"process", state.process}};
     if (const std::optional<FlightEvent> event = activity_of(state)) {
-      row["step"] = event->step;
+      row["step"] = step_json(event->step);
       row["activity"] = std::string(name_of(event->activity));
       row["text"] = event->text;
     }
@@ -85,7 +88,7 @@ Json flights_json(const Flights& flights) {
     json["ranks"].push_back(std::move(row));
   }
   if (const std::optional<FlightDivergence> found = first_divergence(ranks)) {
-    json["divergence"] = {{"step", found->step},       {"number", found->number},   {"call", found->text},
+    json["divergence"] = {{"step", step_json(found->step)},       {"number", found->number},   {"call", found->text},
                           {"ranks", found->ranks},     {"entered", found->entered}, {"missing", found->missing},
                           {"different", Json::array()}};
     for (const auto& [rank, text] : found->different) {

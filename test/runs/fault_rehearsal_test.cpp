@@ -38,9 +38,11 @@ TEST_CASE("a rank that is killed on request is killed once, at the step") {
   const Finished killed = run(folder, "run", "[{kill: {rank: 1, step: 23}}, {kill: {rank: 0, step: 33}}]", 3);
   INFO(tail(killed.errors));
   REQUIRE(killed.code == 0);
-  CHECK(count(killed.errors,
-              "this run rehearses faults, each of them once: rank 1 is killed after 23 steps; rank 0 "
-              "is killed after 33 steps") == 3);  // once for each start
+  const std::string warning = "this run rehearses faults, each of them once: ";
+  const std::string second = "rank 0 is killed after 33 steps\n";
+  CHECK(count(killed.errors, warning + "rank 1 is killed after 23 steps; " + second) == 1);
+  CHECK(count(killed.errors, warning + second) == 1);  // the second start has only this one before it
+  CHECK(count(killed.errors, warning) == 2);           // and the third start has none
   CHECK(count(killed.errors, "rehearsed fault: ") == 2);
   const auto restarts = events(folder / "run", "restart");
   REQUIRE(restarts.size() == 2);
@@ -51,6 +53,17 @@ TEST_CASE("a rank that is killed on request is killed once, at the step") {
   CHECK(starts[1].at("first_step") == 20);
   CHECK(starts[2].at("first_step") == 30);
   CHECK(weights_of(folder / "run") == undisturbed(folder));
+  // Exactly the steps before the kill were done; the ranks tell them at most once a second.
+  for (const std::size_t i : {std::size_t{0}, std::size_t{1}}) {
+    const auto step = restarts[i].at("step").get<std::int64_t>(), killed_after = std::int64_t{i == 0 ? 23 : 33};
+    CHECK(step >= killed_after - 1);
+    CHECK(step <= killed_after);
+  }
+  CHECK(contains(killed.errors, "(restart 1) from checkpoint " + folder / "run/checkpoints/step-00000020"));
+  CHECK(contains(killed.errors, "(restart 2) from checkpoint " + folder / "run/checkpoints/step-00000030"));
+  const Finished replay = trainctl(folder, {"replay", folder / "run", "--step", "35"});
+  CHECK(replay.code == 0);
+  CHECK_FALSE(contains(replay.errors, "rehearses faults"));
 }
 
 TEST_CASE("a fault of a run that is stopped and resumed happens once") {

@@ -66,6 +66,10 @@ TEST_CASE("a run whose ranks are killed goes on from a copy in memory, and loses
   CHECK(run.wait() == 0);
   INFO(tail(run.errors()));
   CHECK(count(run.errors(), "goes on from " + copies + "/checkpoints/step-") == 2);
+  for (std::size_t i = 1; i < 3; ++i) {
+    const auto step = events(directory, "start").at(i).at("first_step").get<std::int64_t>();
+    CHECK(contains(run.errors(), format("(restart {}) from the copy of step {} in the memory of ", i, step)));
+  }
   const std::vector<Json> starts_found = events(directory, "start"), restarts = events(directory, "restart");
   REQUIRE(starts_found.size() == 3);
   // The last copies may not have been whole yet: at most two intervals and the steps of the log are lost.

@@ -38,7 +38,7 @@ TEST_CASE("a run whose rank is killed starts again from its checkpoint and ends 
   CHECK(run.wait() == 0);
   INFO(tail(run.errors()));
   CHECK(contains(run.errors(), "killed by signal 9"));
-  CHECK(contains(run.errors(), "the run starts again on 2 ranks (restart 1); the newest checkpoint is "));
+  CHECK(contains(run.errors(), "the run starts again on 2 ranks (restart 1) from checkpoint " + directory + "/checkpoints/"));
   CHECK(run.left_no_process());
   const auto restarts = events(directory, "restart");
   REQUIRE(restarts.size() == 1);
@@ -126,6 +126,51 @@ TEST_CASE("a request that comes while a run starts again is kept until its ranks
   const auto begun = events(directory, "start");
   REQUIRE(begun.size() == 3);
   CHECK(begun.back().at("ranks") == 3);
+  CHECK(events(directory, "end").back().at("weights_sha256") == undisturbed_weights(folder, config));
+}
+
+// Kills a rank again and again before the ranks train, so that the supervisor waits before it starts them again.
+void kill_without_progress(const Command& run, int restarts) {
+  std::map<int, pid_t> ranks;
+  for (int i = 1; i <= restarts; ++i) {
+    REQUIRE(comes_true([&] {
+      const std::map<int, pid_t> now = run.ranks();
+      if (now.size() != 2 || now.at(1) == (ranks.empty() ? 0 : ranks.at(1))) return false;
+      ranks = now;
+      return true;
+    }));
+    kill(ranks.at(1), SIGKILL);
+    REQUIRE(run.says(format("(restart {})", i)));
+  }
+}
+
+TEST_CASE("between two starts of its ranks a run keeps its directory, is watched as a running one and is resized") {
+  const Folder folder;
+  const std::string config = write_config(folder), directory = folder / "kept";
+  Command run(folder, {"run", config, "--ranks", "2", "--run-dir", directory, "--progress", "none", "--max-restarts",
+                       "9", "--set", "checkpoint.every=20 steps"});
+  REQUIRE(comes_true([&] { return has_checkpoint(directory); }));
+  Command watch(folder, {"watch", directory});
+  REQUIRE(comes_true([&] { return contains(watch.out(), "step "); }));
+  kill_without_progress(run, 3);
+  CHECK(contains(run.errors(), "in 2 s (restart 3)"));
+  const std::string record = read_file(directory + "/metrics.jsonl");
+  const Finished second = trainctl(folder, {"run", config, "--ranks", "1", "--run-dir", directory});
+  INFO(second.errors);
+  CHECK(second.code == 2);
+  CHECK(contains(second.errors, "another trainctl is running in this directory: process "));
+  CHECK(contains(second.errors, ", which starts its ranks again"));
+  CHECK(read_file(directory + "/metrics.jsonl") == record);
+  const Finished resize = trainctl(folder, {"resize", directory, "--ranks", "3"});
+  INFO(resize.errors);
+  CHECK(resize.code == 0);
+  CHECK(run.wait() == 0);
+  INFO(tail(run.errors()));
+  CHECK(events(directory, "start").back().at("ranks") == 3);
+  CHECK(events(directory, "end").size() == 1);
+  CHECK(watch.wait() == 0);
+  CHECK_FALSE(contains(watch.out(), "has ended without recording"));
+  CHECK(contains(watch.out(), "completed after 200 epochs"));
   CHECK(events(directory, "end").back().at("weights_sha256") == undisturbed_weights(folder, config));
 }
 
@@ -220,6 +265,12 @@ TEST_CASE("a rank of an earlier start saves no more when it wakes up, and ends")
 TEST_CASE("resize tells what cannot be resized") {
   const Folder folder;
   CHECK(trainctl(folder, {"resize", folder / "nowhere", "--ranks", "2"}).code == 2);
+  const Finished none = trainctl(folder, {"resize", folder / "nowhere", "--ranks", "0"});
+  CHECK(none.code == 2);
+  CHECK(contains(none.errors, "[1 - 1048576]"));
+  CHECK(contains(trainctl(folder, {"replay", folder / "nowhere", "--ranks", "0", "--step", "1"}).errors, "[1 - 1048576]"));
+  CHECK(contains(trainctl(folder, {"replay", folder / "nowhere", "--step", "0"}).errors,
+                 "must be a whole number of at least 1, not '0'"));
   const std::string config = write_config(folder), directory = folder / "single";
   Command run(folder, {"run", config, "--ranks", "1", "--run-dir", directory, "--set", "train.epochs=100000"});
   REQUIRE(comes_true([&] { return has_steps(directory, 3); }));

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/base/supervisor_lock.h"
 #include "io/checkpoint/store.h"
 #include "io/metrics/find_run.h"
 #include "io/metrics/metrics_jsonl.h"
@@ -351,6 +352,42 @@ TEST_CASE("a later start of a run takes over its directory, and the earlier one 
   test::save(CheckpointStore(path, {.require_current = [&second] { second.require_current(); }}),
              RandomSnapshot(2, 20).snapshot);
   CHECK(list_checkpoints(path).size() == 2);
+}
+
+TEST_CASE("a directory that a supervisor keeps is refused to other runs while no rank writes there") {
+  const TemporaryFolder parent;
+  const std::string path = parent / "run";
+  const auto of_launch = [&](const std::string& launch, int number) {
+    RunRequest wanted = request(config("6"), path);
+    wanted.generation = {launch, number};
+    return wanted;
+  };
+  SupervisorLock supervisor;
+  {
+    RunDirectory first(of_launch("n1-77-5", 1));
+    first.claim(config("6"));
+    save(first);
+    REQUIRE(supervisor.take(path, "n1-77-5"));
+  }
+  const std::string before = read_text(path + "/lock");
+  for (const char* launch : {"", "n1-78-5"}) {
+    ErrorKind kind{};
+    const std::string text = failure_of([&] { RunDirectory(of_launch(launch, 2)); }, &kind);
+    CHECK(kind == ErrorKind::config);
+    CHECK(contains(text, "another trainctl is running in this directory: process " + std::to_string(getpid())));
+    CHECK(contains(text, ", which starts its ranks again"));
+    kind = {};
+    failure_of([&] { probe_run_directory(path); }, &kind);
+    CHECK(kind == ErrorKind::config);
+  }
+  CHECK(read_text(path + "/lock") == before);
+  {
+    RunDirectory second(of_launch("n1-77-5", 2));
+    CHECK(second.resumes());
+    second.claim(config("6"));
+  }
+  supervisor.release();
+  CHECK_NOTHROW(RunDirectory(of_launch("n1-78-5", 1)));
 }
 
 }  // namespace trainctl::test::run_directory_test

@@ -9,6 +9,7 @@
 
 #include "core/base/format.h"
 #include "core/base/json.h"
+#include "core/base/supervisor_lock.h"
 #include "core/base/version.h"
 #include "io/metrics/metrics_jsonl.h"
 #include "io/metrics/run_lock.h"
@@ -338,6 +339,32 @@ TEST_CASE("the state of a run follows from its record and its process") {
   lock_for(run, getpid());  // resumed, but not in the record yet
   CHECK(state_of(run) == RunState::starting);
   CHECK(may_be_running(run));
+}
+
+TEST_CASE("a run whose ranks start again is neither gone nor ended, as long as its supervisor runs") {
+  const TemporaryFolder folder;
+  const std::string run = folder / "run", record = run + "/metrics.jsonl";
+  lock_for(run, ended_process());
+  MetricsJsonl(record, Duration::steps(1)).start(start_event());
+  CHECK(state_of(run) == RunState::gone);
+  SupervisorLock supervisor;
+  REQUIRE(supervisor.take(run, "n1-77-5"));
+  WatchedRun watched(run);
+  watched.look([](RunEvent) {});
+  CHECK(watched.state() == RunState::starting);
+  CHECK(state_text(watched) == "starting");
+  CHECK(watched.process().starts_with("process " + std::to_string(getpid())));
+  CHECK(may_be_running(run));
+  MetricsJsonl(record, Duration::steps(1)).end(end_event("failed"));  // rank 0 has noticed that another rank is lost
+  CHECK(state_of(run) == RunState::starting);
+  lock_for(run, getpid());  // it has written so, and not ended yet
+  CHECK(state_of(run) != RunState::ended);
+  lock_for(run, ended_process());
+  supervisor.release();
+  CHECK(state_of(run) == RunState::ended);
+  REQUIRE(supervisor.take(run, "n1-77-6"));
+  MetricsJsonl(record, Duration::steps(1)).end(end_event("stopped"));
+  CHECK(state_of(run) == RunState::ended);
 }
 
 TEST_CASE("a record that begins anew is reported, and a removed directory is an error") {

@@ -114,13 +114,25 @@ faults:
   }
 }
 
-TEST_CASE("the warning names every fault of a run") {
-  CHECK(rehearsal_warning({}).empty());
-  const std::string warning = rehearsal_warning(faults_of(every_fault));
+TEST_CASE("the warning names every fault of a run that is still to come") {
+  CHECK(rehearsal_warning({}, "", 0).empty());
+  const std::string warning = rehearsal_warning(faults_of(every_fault), "nowhere", 0);
   CHECK(
       warning.starts_with("this run rehearses faults, each of them once: rank 1 is killed after 12 steps; rank 1 "
                           "hangs for 30 s after 12 steps; rank 0 hangs after 1 step; "));
   CHECK(warning.find("host n3 is lost after 8 steps") != std::string::npos);
+
+  const fs::path folder = fs::temp_directory_path() / format("trainctl-announced-{}", getpid());
+  fs::create_directory(folder);
+  const FaultList faults = faults_of(
+      "faults: [kill: {rank: 0, step: 20}, nan: {rank: 1, step: 30}, kill: {rank: 1, step: 40}, nan: {rank: 0, step: "
+      "35}]");
+  REQUIRE(mark_fault(folder, 3, faults[2]));
+  CHECK(rehearsal_warning(faults, folder, 25) ==
+        "this run rehearses faults, each of them once: the next loss of rank 1 is NaN after 30 steps; the next loss of "
+        "rank 0 is NaN after 35 steps");
+  CHECK(rehearsal_warning(faults, folder, 35).empty());
+  fs::remove_all(folder);
 }
 
 TEST_CASE("a fault that a run cannot have is refused") {

@@ -260,6 +260,27 @@ TEST_CASE("collectives are compared also if earlier messages were overwritten") 
   std::filesystem::remove_all(folder);
 }
 
+TEST_CASE("a divergence before the first step is shown without a number of a step") {
+  std::string folder = (std::filesystem::temp_directory_path() / "flights-XXXXXX").string();
+  REQUIRE(mkdtemp(folder.data()) != nullptr);
+  for (const int rank : {0, 1}) {
+    FlightRecord record(folder, rank, 2, "here");
+    record.training().enter({.activity = Activity::starting, .text = "comparing the configs"});
+    FlightLine line = record.line(FlightThread::communication, "communicator 1", {0, 1, 2});
+    if (rank == 0) line.enter({.activity = Activity::communicating, .text = "all_gather of 8 B"});
+  }
+  const Flights flights = read_flights(folder);
+  const std::string text = describe_flights(flights);
+  INFO(text);
+  CHECK(text.find("The ranks diverge first before their first step, call 0 of ranks 0 and 1: all_gather of 8 B; "
+                  "rank 0 entered it; rank 1 did not.") != std::string::npos);
+  CHECK(text.find("-1") == std::string::npos);
+  const Json json = flights_json(flights);
+  CHECK(json["divergence"]["step"].is_null());
+  CHECK(json["ranks"][1]["step"].is_null());
+  std::filesystem::remove_all(folder);
+}
+
 TEST_CASE("records of a folder are merged, and shown with the first divergence") {
   std::string folder = (std::filesystem::temp_directory_path() / "flights-XXXXXX").string();
   REQUIRE(mkdtemp(folder.data()) != nullptr);

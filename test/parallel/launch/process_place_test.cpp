@@ -4,11 +4,15 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/ipc.h>
+#include <sys/msg.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -186,6 +190,39 @@ TEST_CASE("names of functions are short") {
   CHECK(readable_function("_ZNK8trainctl9InputFile9read_someElPvl") == "InputFile::read_some");
   CHECK(readable_function("_ZN8trainctl12_GLOBAL__N_15workeIiEEvT_") == "worke");
   CHECK(readable_function(std::string(500, 'x')).size() < 100);
+}
+
+TEST_CASE("a system call is named once, also if only its number is known") {
+  Child waiting([] { pause(); });
+  const std::string named = to_text(place_in_state(waiting.pid(), 'S'), "");
+  INFO(named);
+  CHECK(named.find("in the system call pause") != std::string::npos);
+  Child rare([] {
+    const int queue = msgget(IPC_PRIVATE, 0600);
+    std::array<long, 2> message{};
+    msgrcv(queue, message.data(), sizeof(long), 0, 0);  // no thread of trainctl waits in this system call
+  });
+  const std::string numbered = to_text(place_in_state(rare.pid(), 'S'), "");
+  INFO(numbered);
+  CHECK(numbered.find(format("in the system call {}", SYS_msgrcv)) != std::string::npos);
+  CHECK(numbered.find("system call system call") == std::string::npos);
+}
+
+TEST_CASE("flight records tell the step that a rank has begun last, also after its end") {
+  const Folder folder;
+  CHECK(last_begun_step(folder / "nowhere") == -1);
+  {
+    FlightRecord first(folder.path(), 0, 2, "n1"), second(folder.path(), 1, 2, "n1");
+    first.training().enter({.activity = Activity::starting});
+    CHECK(last_begun_step(folder.path()) == -1);
+    for (int step = 60; step < 2000; ++step) second.training().enter({.activity = Activity::computing, .step = step});
+    first.training().enter({.activity = Activity::computing, .step = 1998});
+    FlightLine saving = first.line(FlightThread::saving, "checkpoints");
+    saving.enter({.activity = Activity::saving, .step = 5000});  // is not begun by training
+  }
+  CHECK(last_begun_step(folder.path()) == 1999);
+  std::ofstream(folder / "rank-00002") << "cut";
+  CHECK(last_begun_step(folder.path()) == 1999);
 }
 
 TEST_CASE("a flight record tells the mean time of its steps") {
