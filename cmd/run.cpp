@@ -63,7 +63,8 @@ int run(RunOptions& options) {
   options.training.terminal = {situation.terminal_columns, situation.terminal};
   options.training.json = json;
   options.training.restart = situation.restart;
-  options.training.generation = {situation.launch, situation.attempt};
+  options.training.generation = {situation.launch, situation.attempt,
+                                 most_restarts_of(spec.cluster, options.launch) > 0};
   RankCommand command =
       rank_command("run", Value<RunSpec>::write(spec), spec.cluster, options.launch, profile_values(options.training));
   command.ending = std::chrono::milliseconds(static_cast<std::int64_t>(seconds_at_end(spec.log.callbacks) * 1e3));

@@ -9,6 +9,7 @@ namespace trainctl {
 struct Generation {
   std::string launch = {};  // the supervisor; "" if there is none
   int number = 0;           // grows with each start
+  bool restarts = false;    // whether the supervisor starts the ranks again after a failure
 
   // Whether the same supervisor has started this generation after `other`.
   bool follows(const Generation& other) const {

@@ -18,6 +18,12 @@
 namespace trainctl {
 namespace {
 
+std::string host_name() {
+  std::array<char, HOST_NAME_MAX + 1> name{};
+  gethostname(name.data(), HOST_NAME_MAX);
+  return name.data();
+}
+
 std::string path_of(const std::string& run_directory) { return run_directory + "/supervisor"; }
 
 // Opens the file if it is a regular one; returns -1 otherwise.
@@ -51,11 +57,9 @@ std::string text_of(int descriptor) {
 
 }  // namespace
 
-std::string process_on_host() {
-  std::array<char, HOST_NAME_MAX + 1> name{};
-  gethostname(name.data(), HOST_NAME_MAX);
-  return format("process {} on {}", getpid(), name.data());
-}
+std::string process_on_host() { return format("process {} on {}", getpid(), host_name()); }
+
+bool is_launch_of_this_host(const std::string& launch) { return launch.starts_with(host_name() + "-"); }
 
 bool SupervisorLock::take(const std::string& run_directory, const std::string& launch) {
   if (descriptor_ >= 0 && directory_ == run_directory) return true;

@@ -11,6 +11,9 @@ namespace trainctl {
 // Returns how lock files name this process: "process 123 on node1".
 std::string process_on_host();
 
+// Whether a supervisor's name (Generation::launch) says that it runs on this host.
+bool is_launch_of_this_host(const std::string& launch);
+
 // The lock, which the supervisor holds. It is also released when the process ends in any way.
 class SupervisorLock {
  public:

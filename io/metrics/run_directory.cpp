@@ -150,7 +150,8 @@ bool ends_later(const Node& now, const Node& before) {
                      [&](const char* key) { return limit_of(now, key) > limit_of(before, key); });
 }
 
-RunDirectory::RunDirectory(RunRequest request) : request_(std::move(request)), lock_(request_.generation) {
+RunDirectory::RunDirectory(RunRequest request)
+    : request_(std::move(request)), lock_(request_.generation, request_.yields) {
   const bool is_explicit = !request_.explicit_path.empty();
   std::string skipped_runs;
   for (int number = 1;; ++number) {

@@ -54,6 +54,7 @@ struct RunRequest {
   Node config;  // resolved config
   Generation generation = {};
   bool has_copy = false;  // whether a copy in shared memory continues the run if it has no checkpoint
+  bool yields = false;    // see RunLock
 };
 
 // The directory of a run. The constructor finds it; claim() is called once all other checks of the run have succeeded.

@@ -21,6 +21,7 @@
 #include "core/base/log.h"
 #include "core/base/supervisor_lock.h"
 #include "io/checkpoint/atomic_file.h"
+#include "io/metrics/absent_supervisor.h"
 
 namespace trainctl {
 namespace fs = std::filesystem;
@@ -153,6 +154,12 @@ bool RunLock::open_and_lock(const std::string& folder, int flags) {
   }
   try {
     require_no_other_supervisor(folder, generation_);
+    const Generation last = generation_in(text_of(descriptor_));
+    if (yields_ && last.launch != generation_.launch && may_start_again(folder, last)) {
+      throw MayStartAgain(ErrorKind::config, SourceLocation{folder},
+                          format("the supervisor {} may start its ranks there again", last.launch),
+                          "wait a minute, or choose another directory (--run-dir)");
+    }
   } catch (...) {
     release();
     throw;

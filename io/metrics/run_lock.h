@@ -16,7 +16,9 @@ class RunLock {
  public:
   // A lock that an earlier generation of the same run holds is taken over: ranks on a host that was cut off from the
   // others may still run, and must not write in the directory any more (require_held()).
-  explicit RunLock(Generation generation = {}) : generation_(std::move(generation)) {}
+  // If `yields`, a folder whose ranks may start again (absent_supervisor.h) is not taken: MayStartAgain is thrown.
+  explicit RunLock(Generation generation = {}, bool yields = false)
+      : generation_(std::move(generation)), yields_(yields) {}
   ~RunLock();
   RunLock(const RunLock&) = delete;
   RunLock& operator=(const RunLock&) = delete;
@@ -41,6 +43,7 @@ class RunLock {
   void write_holder() const;
 
   Generation generation_;
+  bool yields_;
 
   int descriptor_ = -1;
   std::string created_file_;                  // "" if the file existed before take()

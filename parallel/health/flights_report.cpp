@@ -88,8 +88,8 @@ Json flights_json(const Flights& flights) {
     json["ranks"].push_back(std::move(row));
   }
   if (const std::optional<FlightDivergence> found = first_divergence(ranks)) {
-    json["divergence"] = {{"step", step_json(found->step)},       {"number", found->number},   {"call", found->text},
-                          {"ranks", found->ranks},     {"entered", found->entered}, {"missing", found->missing},
+    json["divergence"] = {{"step", step_json(found->step)}, {"number", found->number},   {"call", found->text},
+                          {"ranks", found->ranks},          {"entered", found->entered}, {"missing", found->missing},
                           {"different", Json::array()}};
     for (const auto& [rank, text] : found->different) {
       json["divergence"]["different"].push_back({{"rank", rank}, {"call", text}});

@@ -93,6 +93,10 @@ std::optional<int> requested_ranks(const ClusterOptions& options, const std::str
   return number;
 }
 
+int most_restarts_of(const ClusterOptions& options, const LaunchFlags& flags) {
+  return flags.max_restarts.value_or(options.restarts.max);
+}
+
 std::optional<TfConfig> tf_config_for(const ClusterOptions& options, const LaunchFlags& flags,
                                       const Variables& variables) {
   const bool hosts_given = !flags.hosts.empty() || !options.hostfile.empty() || !options.hosts.empty();

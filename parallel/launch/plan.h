@@ -53,6 +53,9 @@ struct LaunchFlags {
   std::optional<int> max_restarts;
 };
 
+// Returns how often the supervisor of a run starts its ranks again after a failure.
+int most_restarts_of(const ClusterOptions& options, const LaunchFlags& flags);
+
 // Returns TF_CONFIG if the command reads it and no other option names hosts, otherwise an empty value. Throws like
 // find_tf_config().
 std::optional<TfConfig> tf_config_for(const ClusterOptions& options, const LaunchFlags& flags,

@@ -109,7 +109,7 @@ RankCommand rank_command(const std::string& name, const Node& config, const Clus
 std::optional<int> supervise_ranks(const ClusterOptions& cluster, const LaunchFlags& flags,
                                    const LaunchedConfig& config, const Situation& situation,
                                    const SupervisionOptions& options) {
-  const int most_restarts = options.stops_in_order ? flags.max_restarts.value_or(cluster.restarts.max) : 0;
+  const int most_restarts = options.stops_in_order ? most_restarts_of(cluster, flags) : 0;
   const std::optional<LaunchPlan> plan = plan_ranks(cluster, flags, config, situation, most_restarts > 0);
   if (!plan) return std::nullopt;
   const bool json = options.holds_output;

@@ -2,13 +2,17 @@
 #include "run/training/run_files.h"
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
+#include <thread>
+#include <utility>
 
 #include "core/base/clock.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
 #include "io/checkpoint/atomic_file.h"
 #include "io/loader/data.h"
+#include "io/metrics/absent_supervisor.h"
 #include "io/metrics/callbacks/callbacks.h"
 #include "io/metrics/metrics_jsonl.h"
 #include "io/metrics/tensorboard/layer_graph.h"
@@ -101,11 +105,8 @@ void open_memory(RunFiles& files, const CheckpointOptions& options, const Traini
   files.memory = std::make_unique<MemoryStore>(folder, request.generation, files.resumed_from);
 }
 
-}  // namespace
-
-bool names_a_checkpoint(const std::string& resume) { return resume != "auto" && resume != "never"; }
-
-RunFiles open_run_files(const RunSpec& spec, const TrainingRequest& request) {
+// Finds and opens the files at once. `yields`: see RunLock.
+RunFiles open_files_now(const RunSpec& spec, const TrainingRequest& request, bool yields) {
   RunFiles files;
   // After a failure the run goes on in its directory, whatever --resume demanded at its beginning.
   const std::string continued = request.restart ? request.restart->run_directory : "";
@@ -120,7 +121,8 @@ RunFiles open_run_files(const RunSpec& spec, const TrainingRequest& request) {
                                                 .may_resume = !continued.empty() || request.resume != "never",
                                                 .config = request.config,
                                                 .generation = request.generation,
-                                                .has_copy = copy.has_value()});
+                                                .has_copy = copy.has_value(),
+                                                .yields = yields});
   if (files.directory->is_finished()) return files;
   if (spec.log.prometheus && request.scaling == nullptr) {
     files.prometheus = std::make_unique<Prometheus>(*spec.log.prometheus, spec.name, files.directory->metrics_path());
@@ -139,6 +141,29 @@ RunFiles open_run_files(const RunSpec& spec, const TrainingRequest& request) {
   }
   if (files.checkpoint) files.resumed_from = files.checkpoint->path;
   return files;
+}
+
+}  // namespace
+
+bool names_a_checkpoint(const std::string& resume) { return resume != "auto" && resume != "never"; }
+
+// All ranks wait together, since the wait may be longer than cluster.timeout.
+RunFiles open_run_files(const RunSpec& spec, const TrainingRequest& request, World& world, Stream& stream) {
+  const double end = seconds_now() + std::chrono::duration<double>(time_to_start_again).count();
+  for (bool told = false;;) {
+    RunFiles files;
+    bool waits = false;
+    try {
+      if (world.rank() == 0) files = open_files_now(spec, request, seconds_now() < end);
+    } catch (const MayStartAgain& left) {
+      waits = true;
+      if (!std::exchange(told, true)) {
+        log::warning(format("waits for up to {} s: {}", time_to_start_again.count(), left.what()));
+      }
+    }
+    if (!any_rank(waits, world.communicator(), stream)) return files;
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+  }
 }
 
 void claim_directory(RunFiles& files, const RunSpec& spec, const TrainingRequest& request, const Node& config,

@@ -22,6 +22,7 @@ namespace trainctl {
 class Data;
 class Job;
 class Stream;
+class World;
 struct DataInfo;
 struct RankContext;
 struct RunSpec;
@@ -89,9 +90,10 @@ struct RunFiles {
 // Whether --resume names a checkpoint.
 bool names_a_checkpoint(const std::string& resume);
 
-// Finds the run directory and loads the checkpoint to continue from. After a restart, a whole copy in shared memory
-// that is newer is loaded instead. Writes nothing.
-RunFiles open_run_files(const RunSpec& spec, const TrainingRequest& request);
+// Finds the run directory and loads the checkpoint to continue from, on rank 0. After a restart, a whole copy in shared
+// memory that is newer is loaded instead. Writes nothing. If another supervisor may start its ranks in the directory
+// again, waits for that as long as it may take, and then goes on if it has not. Collective.
+RunFiles open_run_files(const RunSpec& spec, const TrainingRequest& request, World& world, Stream& stream);
 
 // Claims the run directory for this run, and opens its sinks. Removes copies in shared memory that an earlier start has
 // left, or, after a restart, makes room for copies of `bytes` bytes each. Called when everything else has been checked.

@@ -52,7 +52,7 @@ int train(const RunSpec& configured, const TrainingRequest& request, RankContext
   if (request.restart && configured.checkpoint.memory_every) {
     fetch_newest_state(*request.restart, request.generation, world, device.host);
   }
-  RunFiles files = world.rank() == 0 ? open_run_files(configured, request) : RunFiles{};
+  RunFiles files = open_run_files(configured, request, world, device.host);
   if (any_rank(files.directory && files.directory->is_finished(), world.communicator(), device.host)) {
     if (files.directory) {
       log::info(format("{} holds a finished run: nothing to do; set more epochs or steps to continue it",

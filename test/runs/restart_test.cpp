@@ -2,7 +2,10 @@
 // would have had undisturbed.
 #include <signal.h>
 
+#include <chrono>
 #include <filesystem>
+#include <fstream>
+#include <thread>
 
 #include "core/base/format.h"
 #include "test/catch.h"
@@ -38,7 +41,8 @@ TEST_CASE("a run whose rank is killed starts again from its checkpoint and ends 
   CHECK(run.wait() == 0);
   INFO(tail(run.errors()));
   CHECK(contains(run.errors(), "killed by signal 9"));
-  CHECK(contains(run.errors(), "the run starts again on 2 ranks (restart 1) from checkpoint " + directory + "/checkpoints/"));
+  CHECK(contains(run.errors(),
+                 "the run starts again on 2 ranks (restart 1) from checkpoint " + directory + "/checkpoints/"));
   CHECK(run.left_no_process());
   const auto restarts = events(directory, "restart");
   REQUIRE(restarts.size() == 1);
@@ -262,13 +266,40 @@ TEST_CASE("a rank of an earlier start saves no more when it wakes up, and ends")
   CHECK(contains(old.errors(), "a later start of this run has taken over the directory"));
 }
 
+// The supervisor cannot lock the directory if rank 0 is on another host.
+TEST_CASE("a run waits for the supervisor of another host that may start its ranks again in the directory") {
+  const Folder folder;
+  const std::string config = write_config(folder), directory = folder / "left";
+  {
+    Command run(folder, {"run", config, "--ranks", "1", "--run-dir", directory, "--progress", "none"});
+    REQUIRE(comes_true([&] { return has_checkpoint(directory); }));
+    run.send(SIGKILL);
+    run.wait();
+  }
+  const std::string holder = read_file(directory + "/lock");
+  folder.write("left/lock", holder.substr(0, holder.find('\n')) + "\nlaunch elsewhere-77-5 generation 1 restarts\n");
+  Command next(folder, {"run", config, "--ranks", "2", "--run-dir", directory, "--progress", "none", "--set",
+                        format("cluster.timeout={} s", 3 * sanitizer_slowdown)});
+  REQUIRE(next.says("waits for up to 60 s: "));
+  CHECK(contains(next.errors(), "the supervisor elsewhere-77-5 may start its ranks there again"));
+  std::this_thread::sleep_for(std::chrono::seconds(5 * sanitizer_slowdown));  // longer than cluster.timeout
+  CHECK_FALSE(contains(next.errors(), "goes on from"));
+  std::ofstream(directory + "/metrics.jsonl", std::ios::app) << R"({"event":"end","time":1,"status":"stopped"})"
+                                                             << "\n";
+  CHECK(next.wait() == 0);
+  INFO(tail(next.errors()));
+  CHECK(contains(next.errors(), "goes on from " + directory));
+  CHECK(events(directory, "end").back().at("weights_sha256") == undisturbed_weights(folder, config));
+}
+
 TEST_CASE("resize tells what cannot be resized") {
   const Folder folder;
   CHECK(trainctl(folder, {"resize", folder / "nowhere", "--ranks", "2"}).code == 2);
   const Finished none = trainctl(folder, {"resize", folder / "nowhere", "--ranks", "0"});
   CHECK(none.code == 2);
   CHECK(contains(none.errors, "[1 - 1048576]"));
-  CHECK(contains(trainctl(folder, {"replay", folder / "nowhere", "--ranks", "0", "--step", "1"}).errors, "[1 - 1048576]"));
+  CHECK(contains(trainctl(folder, {"replay", folder / "nowhere", "--ranks", "0", "--step", "1"}).errors,
+                 "[1 - 1048576]"));
   CHECK(contains(trainctl(folder, {"replay", folder / "nowhere", "--step", "0"}).errors,
                  "must be a whole number of at least 1, not '0'"));
   const std::string config = write_config(folder), directory = folder / "single";

@@ -7,6 +7,7 @@
 
 #include "core/base/supervisor_lock.h"
 #include "io/checkpoint/store.h"
+#include "io/metrics/absent_supervisor.h"
 #include "io/metrics/find_run.h"
 #include "io/metrics/metrics_jsonl.h"
 #include "io/yaml/yaml.h"
@@ -388,6 +389,52 @@ TEST_CASE("a directory that a supervisor keeps is refused to other runs while no
   }
   supervisor.release();
   CHECK_NOTHROW(RunDirectory(of_launch("n1-78-5", 1)));
+}
+
+TEST_CASE("a directory is left for a while to a supervisor of another host that may start its ranks again") {
+  const TemporaryFolder parent;
+  const std::string path = parent / "run";
+  Generation launch{"elsewhere-77-5", 1, true};
+  const auto lock_by = [&](const Generation& generation) { RunLock(generation).take(path); };
+  const auto is_left = [&](const Generation& generation = {"here-78-5", 1}) {
+    RunRequest wanted = request(config("6"), path);
+    wanted.generation = generation;
+    wanted.yields = true;
+    try {
+      RunDirectory taken(wanted);
+      return false;
+    } catch (const MayStartAgain& left) {
+      CHECK(contains(left.what(), "the supervisor elsewhere-77-5 may start its ranks there again"));
+      wanted.yields = false;
+      CHECK_NOTHROW(RunDirectory(wanted));
+      return true;
+    }
+  };
+  {
+    RunRequest first = request(config("6"), path);
+    first.generation = launch;
+    RunDirectory run(first);
+    run.claim(config("6"));
+    save(run);
+    finish(run, "failed");
+  }
+  CHECK(is_left());
+  CHECK(is_left({}));
+  CHECK_FALSE(is_left({"elsewhere-77-5", 2}));
+  SupervisorLock seen;  // it saw the directory, and has ended
+  REQUIRE(seen.take(path, "elsewhere-77-5"));
+  seen.release();
+  CHECK_FALSE(is_left());
+  fs::remove(path + "/supervisor");
+  const auto past = fs::file_time_type::clock::now() - std::chrono::hours(1);
+  for (const char* name : {"/lock", "/metrics.jsonl", "/log.txt"}) fs::last_write_time(path + name, past);
+  CHECK_FALSE(is_left());
+  lock_by({"elsewhere-77-5", 1});  // it does not start its ranks again after a failure
+  CHECK_FALSE(is_left());
+  lock_by(launch);
+  CHECK(is_left());
+  finish({request(config("6"), path)}, "stopped");
+  CHECK_FALSE(is_left());
 }
 
 }  // namespace trainctl::test::run_directory_test

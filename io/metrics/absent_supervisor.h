@@ -1,0 +1,27 @@
+// Whether a supervisor that does not see a run directory may start its ranks there again.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "core/base/error.h"
+#include "core/base/generation.h"
+
+namespace trainctl {
+
+// A supervisor keeps the directory of its run by a lock there (core/base/supervisor_lock.h). It cannot do so if rank 0
+// is on another host: then a directory that its ranks have left stays theirs for this time.
+inline constexpr std::chrono::seconds time_to_start_again(60);
+
+// Thrown if a directory is left to such a supervisor.
+class MayStartAgain : public Error {
+ public:
+  using Error::Error;
+};
+
+// Whether the supervisor that has started the ranks which locked the folder last, `last`, may start them again, and is
+// on another host without a lock in the folder. False if the run there has ended, or if nothing was written there for
+// ten minutes.
+bool may_start_again(const std::string& folder, const Generation& last);
+
+}  // namespace trainctl
