@@ -433,7 +433,9 @@ TEST_CASE("a directory is left for a while to a supervisor of another host that 
   CHECK_FALSE(is_left());
   lock_by(launch);
   CHECK(is_left());
-  finish({request(config("6"), path)}, "stopped");
+  EndEvent end;
+  end.status = "stopped";
+  MetricsJsonl(path + "/metrics.jsonl", Duration::steps(1)).end(end);
   CHECK_FALSE(is_left());
 }
 

@@ -357,9 +357,10 @@ TEST_CASE("a run whose ranks start again is neither gone nor ended, as long as i
   CHECK(may_be_running(run));
   MetricsJsonl(record, Duration::steps(1)).end(end_event("failed"));  // rank 0 has noticed that another rank is lost
   CHECK(state_of(run) == RunState::starting);
-  lock_for(run, getpid());  // it has written so, and not ended yet
+  const std::string ended = read_text(run + "/lock");
+  write_text(run + "/lock", supervisor_of(run)->process + "\n");  // rank 0, here this process, has not ended yet
   CHECK(state_of(run) != RunState::ended);
-  lock_for(run, ended_process());
+  write_text(run + "/lock", ended);
   supervisor.release();
   CHECK(state_of(run) == RunState::ended);
   REQUIRE(supervisor.take(run, "n1-77-6"));
