@@ -51,6 +51,7 @@ int import_folder(const ImportOptions& options) {
   }
   namespace fs = std::filesystem;
   const std::string path = (fs::path(options.folder) / (imported_name(options.file) + ".yaml")).string();
+  require_not_input("-o", path, files_below(options.file));
   require_absent(path, options.force);
   const HuggingFaceImport network = import_hugging_face(options.file, options.folder);
   create_folders(options.folder);
@@ -79,6 +80,7 @@ int run_import(const ImportOptions& options) {
   const std::string config_path = (std::filesystem::path(options.folder) / (stem + ".yaml")).string();
   const std::string weights_path = (std::filesystem::path(options.folder) / weights).string();
   for (const std::string& path : {config_path, weights_path}) {
+    require_not_input("-o", path, {options.file});
     require_absent(path, options.force);
   }
   std::vector<Shape> shapes;

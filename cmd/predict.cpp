@@ -63,6 +63,18 @@ PredictionFormat format_of(const PredictOptions& options, const Situation& situa
               "use one of these endings, or add --format; a name without an ending is a folder for PNG files");
 }
 
+// The files and folders that are read: INPUT, or the path in NAME=PATH, and the file of prompts.
+std::vector<std::string> inputs_of(const PredictOptions& options) {
+  std::vector<std::string> inputs = options.inputs;
+  for (const std::string& input : options.inputs) {
+    if (const std::size_t equals = input.find('='); equals != std::string::npos) {
+      inputs.push_back(input.substr(equals + 1));
+    }
+  }
+  if (!options.generate.file.empty()) inputs.push_back(options.generate.file);
+  return inputs;
+}
+
 // Checks options that do not go together, as CLI11 cannot.
 void check_inputs(const PredictOptions& options) {
   const bool generates = options.generate.any();
@@ -87,8 +99,10 @@ void check_inputs(const PredictOptions& options) {
 
 int run_predict(PredictOptions& options) {
   check_inputs(options);
+  require_not_input("--out", options.out, inputs_of(options));
   const TrainedNetwork network = find_trained(options.model);
   options.common.config = network.run + "/config.yaml";
+  require_not_input("--out", options.out, files_of_run(network.run));
   for (const std::string& set : options.common.sets) {
     if (!set.starts_with("data.")) {
       throw Error(

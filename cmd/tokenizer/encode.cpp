@@ -33,6 +33,8 @@ int tokenizer_encode(const TokenizerOptions& options) {
     throw Error(ErrorKind::config, "--out " + options.out + ": ids are written as an .npy file",
                 "name it like ids.npy");
   }
+  require_not_input("--out", options.out, options.files);
+  require_not_input("--out", options.out, {options.tokenizer});
   if (!options.out.empty()) require_absent(options.out, options.force);
   const auto tokenizer = load_tokenizer(options.tokenizer, options.encoding);
   const auto encoder = tokenizer->make_encoder(options.plain ? SpecialText::plain : SpecialText::recognized);

@@ -1,4 +1,6 @@
 // Opens arrays and images for prediction. Tables are opened by csv_dataset().
+#include "io/datasets/inputs.h"
+
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
@@ -153,6 +155,8 @@ class InputArrays {
 };
 
 }  // namespace
+
+bool holds_input_array(const std::string& path) { return is_array(array_in(path)); }
 
 std::shared_ptr<const Dataset> DatasetOptions::open_inputs(const std::vector<std::string>& paths,
                                                            const DeclaredInfo& declared) const {

@@ -1,8 +1,10 @@
 // The data set of texts and token files, for language models.
 #include <algorithm>
 
+#include "core/base/files.h"
 #include "core/base/format.h"
 #include "io/datasets/concatenated.h"
+#include "io/datasets/inputs.h"
 #include "io/datasets/options.h"
 #include "io/datasets/preparation.h"
 #include "io/datasets/text/corpus.h"
@@ -55,6 +57,19 @@ struct TextOptions final : DatasetOptions {
     const std::vector<DataLocation> all = pieces();
     return tokenizer ||
            std::none_of(all.begin(), all.end(), [](const auto& piece) { return is_token_file(piece.path.text); });
+  }
+
+  std::shared_ptr<const Dataset> open_inputs(const std::vector<std::string>& paths,
+                                             const DeclaredInfo& declared) const override {
+    for (const std::string& path : paths) {
+      if (holds_input_array(path)) continue;
+      if (!exists(path)) data_error(path, "does not exist");
+      throw Error(ErrorKind::config, path + " is text, and a language model predicts how a text goes on",
+                  format("--prompts {} continues each of its lines, and --prompt TEXT a single text; `trainctl eval` "
+                         "computes the loss of texts",
+                         path));
+    }
+    return DatasetOptions::open_inputs(paths, declared);
   }
 
   std::optional<LanguageText> language_text() const override {
