@@ -127,7 +127,7 @@ TEST_CASE("wrong uses of --prompt are refused with what to do") {
   check({"--prompt", "a", "--otu", "x.jsonl"}, "unknown option '--otu'; did you mean '--out'?");
   folder.write("x.txt", "pack\nmy\n");
   check({"x.txt"}, "x.txt is text, and a language model predicts how a text goes on; --prompts x.txt continues each");
-  check({"y.txt"}, "y.txt does not exist", 3);
+  check({"y.txt"}, "y.txt: does not exist", 3);
 }
 
 }  // namespace trainctl::test::generate_test
