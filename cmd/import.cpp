@@ -13,6 +13,7 @@
 #include "core/base/format.h"
 #include "core/base/json.h"
 #include "core/base/json_fwd.h"
+#include "core/base/table.h"
 #include "core/spec/units.h"
 #include "io/checkpoint/safetensors.h"
 #include "io/keras/import.h"
@@ -65,8 +66,8 @@ int import_folder(const ImportOptions& options) {
                           {"parameters", network.parameters},
                           {"notes", network.notes}}));
   } else if (!options.common.quiet) {
-    std::string text = format("{}: preset {}, {} parameters, whose values are in {}\n", path, network.preset,
-                              network.parameters, options.file);
+    std::string text = format("{}: preset {}, {}, whose values are in {}\n", path, network.preset,
+                              counted(network.parameters, "parameter"), options.file);
     for (const std::string& note : network.notes) text += note + "\n";
     answer(text);
   }
@@ -101,8 +102,8 @@ int run_import(const ImportOptions& options) {
                           {"parameters", network.parameters},
                           {"notes", network.notes}}));
   } else if (!options.common.quiet) {
-    std::string text = format("{}: {} layers, {} parameters\n{}: their weights\n", config_path, network.layers,
-                              network.parameters, weights_path);
+    std::string text = format("{}: {}, {}\n{}: their weights\n", config_path, counted(network.layers, "layer"),
+                              counted(network.parameters, "parameter"), weights_path);
     for (const std::string& note : network.notes) text += note + "\n";
     answer(text);
   }

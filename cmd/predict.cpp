@@ -13,6 +13,7 @@
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/base/format.h"
+#include "core/base/table.h"
 #include "parallel/launch/plan.h"
 #include "parallel/launch/ranks/run_rank.h"
 #include "parallel/launch/start_ranks.h"
@@ -125,7 +126,7 @@ int run_predict(PredictOptions& options) {
   const PredictionFormat format = options.generate.any() ? PredictionFormat::json : format_of(options, situation);
   if (const std::size_t outputs = output_names(spec.model).size(); outputs > 1 && format == PredictionFormat::npy) {
     throw Error(ErrorKind::config,
-                trainctl::format("--format npy writes one array, and the network has {} outputs", outputs),
+                trainctl::format("--format npy writes one array, and the network has {}", counted(outputs, "output")),
                 "use csv or jsonl, which hold the predictions of all outputs");
   }
   if (const std::optional<int> code =

@@ -26,7 +26,8 @@ int tokenizer_decode(const TokenizerOptions& options) {
   } else if (options.out.empty()) {
     write_output_bytes(text);
   } else if (!options.common.quiet) {
-    answer(format("{}: {} of {} tokens\n", options.out, byte_text(static_cast<std::int64_t>(text.size())), ids.size()));
+    answer(format("{}: {} of {}\n", options.out, byte_text(static_cast<std::int64_t>(text.size())),
+                  counted(ids.size(), "token")));
   }
   return 0;
 }

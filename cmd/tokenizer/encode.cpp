@@ -8,6 +8,7 @@
 #include "core/base/files.h"
 #include "core/base/format.h"
 #include "core/base/json.h"
+#include "core/base/table.h"
 #include "io/datasets/text/id_files.h"
 #include "io/text/load.h"
 #include "parallel/launch/ranks/report.h"
@@ -65,8 +66,8 @@ int tokenizer_encode(const TokenizerOptions& options) {
   } else if (options.out.empty()) {
     answer(lines);
   } else if (!options.common.quiet) {
-    answer(format("{}: {} tokens of {}, {:.1f} million tokens/s\n", options.out, ids.size(), byte_text(bytes),
-                  rate / 1e6));
+    answer(format("{}: {} of {}, {:.1f} million tokens/s\n", options.out, counted(ids.size(), "token"),
+                  byte_text(bytes), rate / 1e6));
   }
   return 0;
 }

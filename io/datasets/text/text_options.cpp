@@ -3,6 +3,7 @@
 
 #include "core/base/files.h"
 #include "core/base/format.h"
+#include "core/base/table.h"
 #include "io/datasets/concatenated.h"
 #include "io/datasets/inputs.h"
 #include "io/datasets/options.h"
@@ -106,10 +107,10 @@ struct TextOptions final : DatasetOptions {
         std::find_if(inputs.begin(), inputs.end(), [](const auto& input) { return input.name == documents_input; });
     const bool has_documents = found != inputs.end();
     if (declared.use.targets.size() > 1) {
-      throw Error(
-          ErrorKind::config,
-          format("text has one target, the next tokens, but the model has {} outputs", declared.use.targets.size()),
-          "give the model one output");
+      throw Error(ErrorKind::config,
+                  format("text has one target, the next tokens, but the model has {}",
+                         counted(declared.use.targets.size(), "output")),
+                  "give the model one output");
     }
     if (has_documents != document_numbers) {
       throw Error(
@@ -120,7 +121,7 @@ struct TextOptions final : DatasetOptions {
     }
     if (inputs.size() != (has_documents ? 2U : 1U)) {
       throw Error(ErrorKind::config,
-                  format("the model has {} inputs, but text provides the tokens{}", inputs.size(),
+                  format("the model has {}, but text provides the tokens{}", counted(inputs.size(), "input"),
                          has_documents ? " and the numbers of documents" : ""),
                   "name the inputs tokens and documents");
     }

@@ -103,7 +103,7 @@ TEST_CASE("csv: targets are words, class numbers or values") {
 
 TEST_CASE("csv: errors name line and column") {
   using Catch::Contains;
-  CHECK_THAT(error_of("a,b\n1,2\n3\n"), Contains("line 3 has 1 fields, not 2"));
+  CHECK_THAT(error_of("a,b\n1,2\n3\n"), Contains("line 3 has 1 field, not 2"));
   CHECK_THAT(error_of("a,b,y\n1,x,2\n"), Contains("line 2, column 'b': 'x' is not a number"));
   CHECK_THAT(error_of("a,b,y\n1,,2\n"), Contains("line 2, column 'b' is empty"));
   CHECK_THAT(error_of("a,y\n1,2\n\n\"\n\",1\n"), Contains("line 4, column 'a' is empty") || Contains("line 4"));
