@@ -8,6 +8,7 @@
 #include <sstream>
 #include <string_view>
 
+#include "cmd/all_options.h"
 #include "cmd/subcommands.h"
 #include "core/base/failure.h"
 #include "core/base/format.h"
@@ -42,7 +43,7 @@ std::string correction(const CLI::App& app, int argc, char** argv) {
     }
     return word.empty() || word.front() == '-' ? "" : format("unknown command '{}'{}", word, suggestion(word, names));
   }
-  for (const CLI::Option* option : parsed.front()->get_options()) {
+  for (const CLI::Option* option : all_options(*parsed.front())) {
     for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
   }
   for (int i = 2; i < argc; ++i) {

@@ -2,11 +2,14 @@
 #include "cmd/common_options.h"
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
+#include <system_error>
 
 #include "cmd/one_of.h"
 #include "cmd/whole_number.h"
 #include "core/base/error.h"
 #include "core/base/files.h"
+#include "core/base/format.h"
 #include "core/base/log.h"
 #include "parallel/launch/plan.h"
 
@@ -44,6 +47,35 @@ void require_absent(const std::string& path, bool force) {
   if (force || !exists(path, {ErrorKind::config})) return;
   throw Error(ErrorKind::config, SourceLocation{path}, "this file exists",
               "choose another path (-o), or replace it (--force)");
+}
+
+void require_not_input(const std::string& option, const std::string& output, const std::vector<std::string>& inputs) {
+  if (output.empty()) return;
+  for (const std::string& input : inputs) {
+    std::error_code none;  // a path that does not exist is equivalent to no other one
+    if (!std::filesystem::equivalent(output, input, none)) continue;
+    throw Error(
+        ErrorKind::config,
+        format("{} {} would overwrite {}an input of this command", option, output, output == input ? "" : input + ", "),
+        format("give {} another path", option));
+  }
+}
+
+std::vector<std::string> files_below(const std::string& folder) {
+  namespace fs = std::filesystem;
+  std::vector<std::string> files;
+  std::error_code error;
+  for (fs::recursive_directory_iterator next(folder, error), end; !error && next != end; next.increment(error)) {
+    if (std::error_code ignored; next->is_regular_file(ignored)) files.push_back(next->path().string());
+  }
+  return files;
+}
+
+std::vector<std::string> files_of_run(const std::string& run) {
+  std::vector<std::string> files = files_below(run + "/checkpoints");
+  files.push_back(run + "/config.yaml");
+  files.push_back(run + "/metrics.jsonl");
+  return files;
 }
 
 }  // namespace trainctl

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "run/given_config.h"
 
@@ -28,6 +29,14 @@ void add_launch_options(CLI::App& app, LaunchFlags& flags);
 
 // Declares --phase, the number of one of the run's phases, counted from 1. `phase` stays 0 if the option is not given.
 void add_phase_option(CLI::App& app, int& phase);
+
+// Throws Error{config} if the file or folder that a command is about to write is one of its inputs, by the same path or
+// by a link. `option` names the option for the output, for the message.
+void require_not_input(const std::string& option, const std::string& output, const std::vector<std::string>& inputs);
+// Returns the paths of all files in a folder and its subfolders; empty if it cannot be read.
+std::vector<std::string> files_below(const std::string& folder);
+// Returns the paths of the files that a run needs to be resumed or used: its config, its record and its checkpoints.
+std::vector<std::string> files_of_run(const std::string& run);
 
 // Throws Error{config} if the file that a command is about to write exists, unless --force was given.
 void require_absent(const std::string& path, bool force);

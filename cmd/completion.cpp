@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cmd/all_options.h"
 #include "cmd/one_of.h"
 #include "cmd/subcommands.h"
 #include "core/base/format.h"
@@ -60,7 +61,7 @@ std::vector<CommandWords> words_of(const CLI::App& app) {
   std::vector<CommandWords> commands;
   for (const CLI::App* command : app.get_subcommands([](const CLI::App* each) { return !each->get_group().empty(); })) {
     CommandWords words{command->get_name(), command->get_description(), command->get_footer(), {}};
-    for (const CLI::Option* option : command->get_options()) words.options.push_back(words_of(*option));
+    for (const CLI::Option* option : all_options(*command)) words.options.push_back(words_of(*option));
     commands.push_back(std::move(words));
   }
   return commands;

@@ -36,6 +36,7 @@ struct EvalOptions {
 
 void tell(const EvaluatedCheckpoint& evaluated, const std::vector<Threshold>& thresholds, bool json) {
   const Evaluation& found = evaluated.found;
+  for (const auto& [metric, remark] : found.remarks) log::warning(format("{} {}", metric, remark));
   if (json) {
     Json document = to_json(found, evaluated.class_names);
     if (!thresholds.empty()) document["thresholds"] = to_json(thresholds, found.values);

@@ -87,6 +87,8 @@ int run_export(const ExportOptions& options) {
   const TrainedNetwork network = find_trained(options.network);
   RunSpec spec = load_run_spec(network.run + "/config.yaml");
   const std::string path = options.out.empty() ? spec.name + chosen.ending : options.out;
+  require_not_input("--out", path, {network.run, network.path});
+  require_not_input("--out", path, files_of_run(network.run));
   require_absent(path, options.force);
   const ExportedRun run{std::move(spec), load_named_checkpoint(network.checkpoint()),
                         rounds ? DType::bfloat16 : DType::float32, options.preprocess};

@@ -13,6 +13,7 @@
 #include "core/base/format.h"
 #include "core/base/json.h"
 #include "core/base/json_fwd.h"
+#include "core/base/table.h"
 #include "core/spec/units.h"
 #include "io/checkpoint/safetensors.h"
 #include "io/keras/import.h"
@@ -51,6 +52,7 @@ int import_folder(const ImportOptions& options) {
   }
   namespace fs = std::filesystem;
   const std::string path = (fs::path(options.folder) / (imported_name(options.file) + ".yaml")).string();
+  require_not_input("-o", path, files_below(options.file));
   require_absent(path, options.force);
   const HuggingFaceImport network = import_hugging_face(options.file, options.folder);
   create_folders(options.folder);
@@ -64,8 +66,8 @@ int import_folder(const ImportOptions& options) {
                           {"parameters", network.parameters},
                           {"notes", network.notes}}));
   } else if (!options.common.quiet) {
-    std::string text = format("{}: preset {}, {} parameters, whose values are in {}\n", path, network.preset,
-                              network.parameters, options.file);
+    std::string text = format("{}: preset {}, {}, whose values are in {}\n", path, network.preset,
+                              counted(network.parameters, "parameter"), options.file);
     for (const std::string& note : network.notes) text += note + "\n";
     answer(text);
   }
@@ -79,6 +81,7 @@ int run_import(const ImportOptions& options) {
   const std::string config_path = (std::filesystem::path(options.folder) / (stem + ".yaml")).string();
   const std::string weights_path = (std::filesystem::path(options.folder) / weights).string();
   for (const std::string& path : {config_path, weights_path}) {
+    require_not_input("-o", path, {options.file});
     require_absent(path, options.force);
   }
   std::vector<Shape> shapes;
@@ -99,8 +102,8 @@ int run_import(const ImportOptions& options) {
                           {"parameters", network.parameters},
                           {"notes", network.notes}}));
   } else if (!options.common.quiet) {
-    std::string text = format("{}: {} layers, {} parameters\n{}: their weights\n", config_path, network.layers,
-                              network.parameters, weights_path);
+    std::string text = format("{}: {}, {}\n{}: their weights\n", config_path, counted(network.layers, "layer"),
+                              counted(network.parameters, "parameter"), weights_path);
     for (const std::string& note : network.notes) text += note + "\n";
     answer(text);
   }

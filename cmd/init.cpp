@@ -47,6 +47,7 @@ int run_init(const InitOptions& options) {
                              options.targets};
   const std::vector<Draft> drafts = drafts_for(request);
   for (const Draft& one : drafts) {
+    require_not_input("-o", options.folder + "/" + one.file, {options.path});
     require_absent(options.folder + "/" + one.file, options.force);
     load_run_spec(options.folder + "/" + one.file, {}, one.text);  // a config that does not load is not written
   }

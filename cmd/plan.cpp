@@ -24,6 +24,7 @@ struct PlanCommand {
 };
 
 int run_plan(PlanCommand& options) {
+  require_not_input("--timeline", options.plan.timeline, {options.common.config, options.plan.machine});
   const RunSpec spec = chosen_phase(load_run_spec(options.common, options.plan.launch), options.phase);
   const Situation situation = find_situation(Variables::of_process());
   const bool json = options.common.json;

@@ -14,6 +14,7 @@
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/base/format.h"
+#include "core/base/table.h"
 #include "parallel/launch/plan.h"
 #include "parallel/launch/ranks/run_rank.h"
 #include "parallel/launch/start_ranks.h"
@@ -64,6 +65,18 @@ PredictionFormat format_of(const PredictOptions& options, const Situation& situa
               "use one of these endings, or add --format; a name without an ending is a folder for PNG files");
 }
 
+// The files and folders that are read: INPUT, or the path in NAME=PATH, and the file of prompts.
+std::vector<std::string> inputs_of(const PredictOptions& options) {
+  std::vector<std::string> inputs = options.inputs;
+  for (const std::string& input : options.inputs) {
+    if (const std::size_t equals = input.find('='); equals != std::string::npos) {
+      inputs.push_back(input.substr(equals + 1));
+    }
+  }
+  if (!options.generate.file.empty()) inputs.push_back(options.generate.file);
+  return inputs;
+}
+
 // Checks options that do not go together, as CLI11 cannot.
 void check_inputs(const PredictOptions& options) {
   const bool generates = options.generate.any();
@@ -88,8 +101,10 @@ void check_inputs(const PredictOptions& options) {
 
 int run_predict(PredictOptions& options) {
   check_inputs(options);
+  require_not_input("--out", options.out, inputs_of(options));
   const TrainedNetwork network = find_trained(options.model);
   options.common.config = network.run + "/config.yaml";
+  require_not_input("--out", options.out, files_of_run(network.run));
   for (const std::string& set : options.common.sets) {
     if (!set.starts_with("data.")) {
       throw Error(
@@ -112,7 +127,7 @@ int run_predict(PredictOptions& options) {
   const PredictionFormat format = options.generate.any() ? PredictionFormat::json : format_of(options, situation);
   if (const std::size_t outputs = output_names(spec.model).size(); outputs > 1 && format == PredictionFormat::npy) {
     throw Error(ErrorKind::config,
-                trainctl::format("--format npy writes one array, and the network has {} outputs", outputs),
+                trainctl::format("--format npy writes one array, and the network has {}", counted(outputs, "output")),
                 "use csv or jsonl, which hold the predictions of all outputs");
   }
   if (const std::optional<int> code =

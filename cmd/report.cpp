@@ -73,7 +73,12 @@ int write_report(const ReportOptions& options, const std::vector<RunReport>& run
 
 int report(ReportOptions& options) {
   std::vector<RunReport> runs;
-  for (const std::string& path : options.runs) runs.push_back(load_run_report(run_of(path)));
+  require_not_input("--out", options.out, options.runs);
+  for (const std::string& path : options.runs) {
+    const std::string run = run_of(path);
+    require_not_input("--out", options.out, files_of_run(run));
+    runs.push_back(load_run_report(run));
+  }
   if (options.samples == 0) return write_report(options, runs);
   if (runs.size() > 1) throw Error(ErrorKind::config, "--samples is for the report of one run");
   const std::string run = runs.front().directory;

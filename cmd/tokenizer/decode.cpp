@@ -14,6 +14,8 @@ namespace trainctl {
 
 int tokenizer_decode(const TokenizerOptions& options) {
   if (options.files.size() != 1) throw Error(ErrorKind::config, "tokenizer decode requires one file of ids");
+  require_not_input("--out", options.out, options.files);
+  require_not_input("--out", options.out, {options.tokenizer});
   if (!options.out.empty()) require_absent(options.out, options.force);
   const auto tokenizer = load_tokenizer(options.tokenizer, options.encoding);
   const std::vector<TokenId> ids = read_ids(options.files.front());
@@ -24,7 +26,8 @@ int tokenizer_decode(const TokenizerOptions& options) {
   } else if (options.out.empty()) {
     write_output_bytes(text);
   } else if (!options.common.quiet) {
-    answer(format("{}: {} of {} tokens\n", options.out, byte_text(static_cast<std::int64_t>(text.size())), ids.size()));
+    answer(format("{}: {} of {}\n", options.out, byte_text(static_cast<std::int64_t>(text.size())),
+                  counted(ids.size(), "token")));
   }
   return 0;
 }

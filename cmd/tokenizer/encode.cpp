@@ -8,6 +8,7 @@
 #include "core/base/files.h"
 #include "core/base/format.h"
 #include "core/base/json.h"
+#include "core/base/table.h"
 #include "io/datasets/text/id_files.h"
 #include "io/text/load.h"
 #include "parallel/launch/ranks/report.h"
@@ -33,6 +34,8 @@ int tokenizer_encode(const TokenizerOptions& options) {
     throw Error(ErrorKind::config, "--out " + options.out + ": ids are written as an .npy file",
                 "name it like ids.npy");
   }
+  require_not_input("--out", options.out, options.files);
+  require_not_input("--out", options.out, {options.tokenizer});
   if (!options.out.empty()) require_absent(options.out, options.force);
   const auto tokenizer = load_tokenizer(options.tokenizer, options.encoding);
   const auto encoder = tokenizer->make_encoder(options.plain ? SpecialText::plain : SpecialText::recognized);
@@ -63,8 +66,8 @@ int tokenizer_encode(const TokenizerOptions& options) {
   } else if (options.out.empty()) {
     answer(lines);
   } else if (!options.common.quiet) {
-    answer(format("{}: {} tokens of {}, {:.1f} million tokens/s\n", options.out, ids.size(), byte_text(bytes),
-                  rate / 1e6));
+    answer(format("{}: {} of {}, {:.1f} million tokens/s\n", options.out, counted(ids.size(), "token"),
+                  byte_text(bytes), rate / 1e6));
   }
   return 0;
 }

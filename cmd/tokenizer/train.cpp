@@ -50,8 +50,8 @@ int tokenizer_train(const TokenizerOptions& options) {
                           {"merges", trained.merges},
                           {"words", trained.words}}));
   } else if (!options.common.quiet) {
-    answer(format("{}: {} tokens by {} merges, from {} different words\n", options.out, grouped(trained.tokens),
-                  grouped(trained.merges), grouped(trained.words)));
+    answer(format("{}: {} by {}, from {} different words\n", options.out, counted(trained.tokens, "token"),
+                  counted(trained.merges, "merge"), grouped(trained.words)));
   }
   return 0;
 }

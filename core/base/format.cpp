@@ -4,7 +4,7 @@
 namespace trainctl {
 
 std::string byte_text(std::int64_t bytes) {
-  if (bytes < 1000) return format("{} bytes", bytes);
+  if (bytes < 1000) return format("{} {}", bytes, bytes == 1 ? "byte" : "bytes");
   static constexpr const char* units[] = {"kB", "MB", "GB", "TB", "PB", "EB"};
   double value = static_cast<double>(bytes) / 1000;
   int unit = 0;

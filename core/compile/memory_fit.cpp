@@ -7,6 +7,7 @@
 #include "core/base/checked.h"
 #include "core/base/error.h"
 #include "core/base/format.h"
+#include "core/base/table.h"
 
 namespace trainctl {
 namespace {
@@ -40,7 +41,7 @@ std::string advice(const MemoryPlan& plan, std::int64_t free, const BatchCut& cu
   const double share = static_cast<double>(free - fixed) / static_cast<double>(checked_add(arena, batches));
   const auto batch = static_cast<std::int64_t>(share * static_cast<double>(cut.batch_size));
   if (batch < 1) return text + "use a smaller network, or a device with more memory";
-  return text + format("a batch of about {} samples would fit", batch);
+  return text + format("a batch of about {} would fit", counted(batch, "sample"));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // class_token: a learned vector before the positions of a sequence, parameter token (1, channels). take_position: the
 // vector of one position.
 #include "core/base/format.h"
+#include "core/base/table.h"
 #include "core/graph/ops/reshaping/shaping.h"
 #include "core/layers/broadcast.h"
 #include "core/layers/images.h"
@@ -39,7 +40,8 @@ struct TakePositionOptions final : ChainedLayer {
     const Shape x = layer.shape(inputs[0]);
     const std::int64_t position = index < 0 ? x[0] + index : index;
     if (position < 0 || position >= x[0]) {
-      return layer.error(format("index {} is not a position of an input with {} positions", index, x[0]), inputs[0]);
+      return layer.error(format("index {} is not a position of an input with {}", index, counted(x[0], "position")),
+                         inputs[0]);
     }
     const TensorId taken = take_position(layer, inputs[0].tensor, position);
     return layer.output(layer.op(std::make_shared<Reshape>(layer.batch_of({x[1]})), {taken})[0]);

@@ -1,6 +1,7 @@
 // reversible_embedding: maps tokens to rows of the parameter embeddings (input_dim, output_dim); used again with
 // `reverse: true`, it maps vectors back to one value for each token.
 #include "core/base/format.h"
+#include "core/base/table.h"
 #include "core/graph/ops/dense.h"
 #include "core/graph/ops/elementwise/activations.h"
 #include "core/graph/ops/elementwise/combine.h"
@@ -54,8 +55,8 @@ struct ReversibleEmbeddingOptions final : ChainedLayer {
   // token's column of a kernel.
   Feature logits(Layer& layer, const Feature& input) const {
     if (layer.shape(input).back() != output_dim) {
-      return layer.error(format("reverse: the input has {} values in its last dimension, but output_dim is {}",
-                                layer.shape(input).back(), output_dim),
+      return layer.error(format("reverse: the input has {} in its last dimension, but output_dim is {}",
+                                counted(layer.shape(input).back(), "value"), output_dim),
                          input);
     }
     TensorId y = no_tensor;

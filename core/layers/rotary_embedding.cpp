@@ -2,6 +2,7 @@
 #include "core/layers/rotary_embedding.h"
 
 #include "core/base/format.h"
+#include "core/base/table.h"
 #include "core/layers/images.h"
 #include "core/layers/table.h"
 
@@ -46,7 +47,9 @@ TensorId rotate_heads(Layer& layer, const RotaryOptions& options, const Feature&
   }
   const std::int64_t head_size = columns / heads, width = options.rotary_dim.or_else(head_size);
   if (width > head_size || width % 2 != 0) {
-    layer.error(format("{} values of heads of {} values cannot be rotated in pairs", width, head_size), x);
+    layer.error(
+        format("{} of heads of {} cannot be rotated in pairs", counted(width, "value"), counted(head_size, "value")),
+        x);
     return no_tensor;
   }
   const RotaryAttributes attributes{.head_size = head_size,

@@ -95,7 +95,9 @@ std::vector<MetricResult> metric_results(const std::vector<ResolvedOutput>& all_
                          true,
                          {},
                          own[i].weight,
-                         std::string(wants_of(metric.rule))});
+                         std::string(wants_of(metric.rule)),
+                         0,
+                         [rule = metric.rule](std::span<const double> own) { return zero_division_of(rule, own); }});
       first += sums;
     }
     if (!output.token_bytes) continue;
@@ -128,6 +130,24 @@ std::map<std::string, double> MetricMeans::values() const {
     if (result.columns == 0) values[result.name] = result.of(sums_, count_);
   }
   return values;
+}
+
+std::map<std::string, std::string> MetricMeans::remarks() const {
+  std::map<std::string, std::string> remarks;
+  if (count_ == 0) return remarks;
+  for (const MetricResult& result : results_) {
+    if (result.columns > 0 || (result.by_weight && weight_of(result) == 0)) continue;
+    std::string remark = result.zero_division ? result.zero_division(sums(result)) : "";
+    if (remark.empty() && !result.wants.empty() && std::isnan(result.of(sums_, count_))) {
+      remark = "is not defined, since it requires " + result.wants;
+    }
+    if (!remark.empty()) remarks.emplace(result.name, std::move(remark));
+  }
+  return remarks;
+}
+
+double MetricMeans::weight_of(const MetricResult& result) const {
+  return result.own_count ? sums_[*result.own_count] : sums_.back();
 }
 
 std::map<std::string, Table> MetricMeans::tables() const {

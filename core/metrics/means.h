@@ -34,9 +34,15 @@ class MetricMeans {
   // The values of the results that are numbers, and the tables of the others, by name. Empty if no batch was added.
   std::map<std::string, double> values() const;
   std::map<std::string, Table> tables() const;
+  // What a reader of the values must know, by name: "precision" -> "counts as 0, since no sample is predicted as
+  // positive", "auc" -> "is not defined, since it requires samples of both answers".
+  std::map<std::string, std::string> remarks() const;
   void clear();
 
  private:
+  // The sum of the weights by which a metric divides.
+  double weight_of(const MetricResult& result) const;
+
   std::vector<MetricResult> results_;
   std::vector<double> sums_;  // the last one is the sum of the weights
   double count_ = 0;

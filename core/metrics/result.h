@@ -31,6 +31,8 @@ struct MetricResult {
   std::optional<std::size_t> own_count = {};
   std::string wants = {};  // the data that the result needs, for messages about NaN; "": any data
   double of_nothing = 0;   // the result of an output that counts itself if its count is 0
+  // Why the value, or a part of it, is 0 although it would divide by 0 (see zero_division_of); null: it never does.
+  std::function<std::string(std::span<const double> sums)> zero_division = {};
 
   // The value, given all sums of a step or an epoch, and their count. NaN if all weights are zero.
   double of(std::span<const double> all, double count) const {

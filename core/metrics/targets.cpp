@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "core/base/format.h"
+#include "core/base/table.h"
 #include "core/metrics/loss.h"
 
 namespace trainctl {
@@ -35,9 +36,8 @@ TargetEncoding match_classes(const ResolvedLoss& loss, std::int64_t width, const
   }
   if (targets.label_mode == LabelMode::integer || encoding == declared) {
     if (encoding) return *encoding;
-    reader.error(loss.location,
-                 format("the data has {} classes, but the network has {}: give it an output for each class",
-                        targets.classes, outputs_text(width)));
+    reader.error(loss.location, format("the data has {}, but the network has {}: give it an output for each class",
+                                       counted(targets.classes, "class"), outputs_text(width)));
     return declared;
   }
   const std::string_view mode = name_of(targets.label_mode);

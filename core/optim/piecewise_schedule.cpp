@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "core/base/format.h"
+#include "core/base/table.h"
 #include "core/optim/schedule_keys.h"
 
 namespace trainctl {
@@ -35,8 +36,8 @@ void check_piecewise(const PiecewiseSchedule& schedule, const Node& node, Reader
   }
   if (schedule.values.size() != schedule.boundaries.size() + 1) {
     reader.error(node.find("values")->location,
-                 format("there must be one value more than boundaries: {} values, not {}",
-                        schedule.boundaries.size() + 1, schedule.values.size()));
+                 format("there must be one value more than boundaries: {}, not {}",
+                        counted(schedule.boundaries.size() + 1, "value"), schedule.values.size()));
   }
 }
 

@@ -124,8 +124,8 @@ std::string to_text(const CheckpointComparison& comparison) {
       format("A  {} (step {})\nB  {} (step {})\n", comparison.a, comparison.a_step, comparison.b, comparison.b_step);
   text += to_text(comparison.kernels) + "\n";
   text += table.text();
-  text += unequal == 0 ? format("\nall {} tensors are equal\n", comparison.tensors.size())
-                       : format("\n{} of {} tensors differ\n", unequal, comparison.tensors.size());
+  text += unequal == 0 ? format("\nall {} are equal\n", counted(comparison.tensors.size(), "tensor"))
+                       : format("\n{} of {} differ\n", unequal, counted(comparison.tensors.size(), "tensor"));
   return text;
 }
 

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "core/base/format.h"
+#include "core/base/table.h"
 
 namespace trainctl {
 namespace {
@@ -45,7 +46,7 @@ ClassNumbers number_classes(const NamedSamples& samples, const std::string& path
   }
   const std::vector<std::string>& names = result.names;
   if (declared.classes && !numbers && *declared.classes != std::ssize(names)) {
-    data_error(path, format("has {} classes, but the config sets {}", names.size(), *declared.classes),
+    data_error(path, format("has {}, but the config sets {}", counted(names.size(), "class"), *declared.classes),
                format("set `classes: {}`, or leave it out", names.size()));
   }
   result.classes = declared.known_classes().value_or(numbers ? 0 : std::ssize(names));

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "core/base/format.h"
+#include "core/base/table.h"
 
 namespace trainctl {
 namespace {
@@ -12,7 +13,7 @@ namespace {
 using Datasets = std::vector<std::shared_ptr<const Dataset>>;
 
 std::string values_text(const DatasetInfo& info) {
-  return info.classes > 0 ? "classes" : format("{} values", info.target.count());
+  return info.classes > 0 ? "classes" : counted(info.target.count(), "value");
 }
 
 // Throws Error{data} if the samples of `other` differ from those of `first` in shape, type, targets or weights.

@@ -1,4 +1,6 @@
 // Opens arrays and images for prediction. Tables are opened by csv_dataset().
+#include "io/datasets/inputs.h"
+
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
@@ -6,6 +8,7 @@
 
 #include "core/base/files.h"
 #include "core/base/format.h"
+#include "core/base/table.h"
 #include "io/datasets/arrays/idx.h"
 #include "io/datasets/arrays/npy.h"
 #include "io/datasets/images/image_files.h"
@@ -154,6 +157,8 @@ class InputArrays {
 
 }  // namespace
 
+bool holds_input_array(const std::string& path) { return is_array(array_in(path)); }
+
 std::shared_ptr<const Dataset> DatasetOptions::open_inputs(const std::vector<std::string>& paths,
                                                            const DeclaredInfo& declared) const {
   std::vector<std::string> found;
@@ -185,8 +190,8 @@ std::vector<std::shared_ptr<const Dataset>> DatasetOptions::open_all_inputs(
     datasets.push_back(array_inputs(std::move(array), input.declared));
     if (datasets.back()->size() == datasets[0]->size()) continue;
     data_error(datasets.back()->name_of(0),
-               format("is one of {} samples, and {} is one of {}", datasets.back()->size(), datasets[0]->name_of(0),
-                      datasets[0]->size()),
+               format("is one of {}, and {} is one of {}", counted(datasets.back()->size(), "sample"),
+                      datasets[0]->name_of(0), datasets[0]->size()),
                "each input needs a row for every sample");
   }
   return datasets;

@@ -7,6 +7,7 @@
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/base/json.h"
+#include "core/base/table.h"
 #include "core/graph/graph.h"
 #include "core/layers/model/model.h"
 #include "core/layers/model/model_options.h"
@@ -38,7 +39,7 @@ std::string first_difference(const Graph& found, const Graph& expected, const st
                   op.def->attributes(), preset, other.def->kind(), other.def->attributes());
   }
   if (found.ops.size() != expected.ops.size()) {
-    return format("it has {} ops, but the preset {} has {}", found.ops.size(), preset, expected.ops.size());
+    return format("it has {}, but the preset {} has {}", counted(found.ops.size(), "op"), preset, expected.ops.size());
   }
   for (std::size_t i = 0; i < std::min(found.tensors.size(), expected.tensors.size()); ++i) {
     const Tensor &tensor = found.tensors[i], &other = expected.tensors[i];

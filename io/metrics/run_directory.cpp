@@ -92,7 +92,7 @@ FoundRun inspect_run(const std::string& path, const Node& config) {
   if (!finished && empty) return {FoundRun::State::empty};
   const Node before = load_run_config(path);
   return {finished ? FoundRun::State::finished : FoundRun::State::unfinished, deciding_differences(before, config),
-          !empty && ends_later(config, before)};
+          !empty && ends_later(config, before), finished && empty};
 }
 
 RunVerdict decide(const FoundRun& found, bool is_explicit, bool may_resume, const std::string& path) {
@@ -115,6 +115,13 @@ RunVerdict decide(const FoundRun& found, bool is_explicit, bool may_resume, cons
       if (!found.differences.empty()) {
         return refuse("there is a finished run of another config:" + joined(found.differences) + "\n",
                       "choose another directory (--run-dir)");
+      }
+      if (found.lacks_checkpoint) {
+        throw Error(
+            ErrorKind::data, SourceLocation{path},
+            "there is a finished run, but its folder `checkpoints` holds no checkpoint, so that its weights are "
+            "missing",
+            "restore that folder, remove the run directory to train again, or choose another one (--run-dir)");
       }
       return found.asks_for_more ? RunVerdict::resume : RunVerdict::is_finished;
     case FoundRun::State::unfinished:

@@ -21,14 +21,16 @@ struct FoundRun {
   State state = State::nothing;
   // Differences between the run's config and the new config, in keys that decide the result.
   std::vector<std::string> differences;
-  bool asks_for_more = false;  // the new config asks for more epochs, steps or time
+  bool asks_for_more = false;     // the new config asks for more epochs, steps or time
+  bool lacks_checkpoint = false;  // a finished run whose checkpoints are missing
 };
 
 enum class RunVerdict { start, start_anew, resume, look_elsewhere, is_finished };
 
 // Decides what to do with a directory. A directory that is set by --run-dir (`is_explicit`) is used or refused. For a
 // default directory, the result may also be look_elsewhere: use the next default directory. `may_resume` is false for
-// --resume never. If the directory is refused, throws Error{config}, whose text begins with the path.
+// --resume never. If the directory is refused, throws Error{config}, whose text begins with the path; Error{data} if it
+// holds a finished run whose checkpoints are missing.
 RunVerdict decide(const FoundRun& found, bool is_explicit, bool may_resume, const std::string& path);
 
 // Returns the differences of two resolved configs in keys that decide the results of a run so far: all keys except

@@ -63,7 +63,7 @@ std::string status_line(const RunHistory& history) {
 std::string tiles(const RunHistory& history) {
   const StartEvent& start = history.starts.back().event;
   std::string all = tile("epochs", format("{:.4g}", history.epochs_done()),
-                         format("{} of {} steps", grouped(history.steps_done()), grouped(start.total_steps)));
+                         format("{} of {}", grouped(history.steps_done()), counted(start.total_steps, "step")));
   if (const auto best = history.best()) {
     all += tile("best " + best->monitor, value_text(best->value), format("at step {}", grouped(best->step)));
   }

@@ -7,6 +7,7 @@
 
 #include "core/base/format.h"
 #include "core/base/log.h"
+#include "core/base/table.h"
 #include "core/graph/graph.h"
 #include "core/graph/passes/initialize.h"
 #include "core/layers/model/weights_options.h"
@@ -36,8 +37,8 @@ Opened open(const WeightsOptions& options, const Graph& graph) {
   opened.match = match_weights(opened.wanted, *opened.file, options, reader);
   reader.throw_if_failed();
   const WeightsMatch& match = opened.match;
-  std::string text = format("weights from {} by {}: {} of {} tensors", options.file.value.text, match.names,
-                            match.loaded.size(), opened.wanted.size());
+  std::string text = format("weights from {} by {}: {} of {}", options.file.value.text, match.names,
+                            match.loaded.size(), counted(opened.wanted.size(), "tensor"));
   if (!match.missing.empty()) text += format("; missing, with initial values: {}", some_of(match.missing));
   if (!match.skipped.empty()) text += format("; skipped: {}", some_of(match.skipped));
   log::info(text);

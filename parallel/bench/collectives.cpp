@@ -11,6 +11,7 @@
 #include "core/base/format.h"
 #include "core/base/json.h"
 #include "core/base/json_fwd.h"
+#include "core/base/table.h"
 
 namespace trainctl {
 namespace {
@@ -254,8 +255,8 @@ CommunicationBench bench_communication(Communicator& communicator, Backend& back
 }
 
 std::string to_text(const CommunicationBench& bench) {
-  std::string text =
-      format("all_reduce, {} ranks, {}, {}\n{}", bench.ranks, bench.communicator, bench.device, to_table(bench.rows));
+  std::string text = format("all_reduce, {}, {}, {}\n{}", counted(bench.ranks, "rank"), bench.communicator,
+                            bench.device, to_table(bench.rows));
   if (bench.link > 0) {
     text += format("messages between two ranks: {:.2f} GB/s; the largest all_reduce reaches {:.0f} % of that\n",
                    bench.link / 1e9, 100 * bench.rows.back().bus_bandwidth / bench.link);

@@ -59,7 +59,7 @@ std::string describe_flights(const Flights& flights) {
   std::string text = table.text();
   const int expected = ranks.empty() ? 0 : ranks.front().ranks;
   if (std::ssize(ranks) < expected) {
-    text += format("{} of {} ranks have no {}flight record here.\n", expected - std::ssize(ranks), expected,
+    text += format("{} of {} have no {}flight record here.\n", expected - std::ssize(ranks), counted(expected, "rank"),
                    flights.problems.empty() ? "" : "readable ");
   }
   for (const std::string& problem : flights.problems) text += problem + "\n";

@@ -235,13 +235,57 @@ namespace {
               "SLURM sets this variable: unset it, and SLURM_JOB_ID, if this is not a SLURM job");
 }
 
+// Whether a text is a list of nodes as SLURM writes it, such as a,n[1-3,07]-ib. Such a list may be one that
+// expand_names() does not support.
+bool is_node_list(std::string_view text) {
+  std::size_t begin = 0;  // of the present item, or of the present range within brackets
+  bool in_brackets = false;
+  for (std::size_t at = 0; at <= text.size(); ++at) {
+    const char c = at < text.size() ? text[at] : ',';
+    if (in_brackets && (c == ',' || c == ']') && at < text.size()) {
+      const std::string_view part = text.substr(begin, at - begin);
+      const std::size_t dash = std::min(part.find('-'), part.size());
+      const auto low = whole_number(part.substr(0, dash));
+      const auto high = dash < part.size() ? whole_number(part.substr(dash + 1)) : low;
+      if (!low || !high || *high < *low) return false;
+      begin = at + 1;
+      in_brackets = c == ',';
+      if (!in_brackets) begin = std::string_view::npos;  // the rest of the item may be empty
+    } else if (in_brackets) {
+      if (at == text.size()) return false;
+    } else if (c == '[') {
+      in_brackets = true;
+      begin = at + 1;
+    } else if (c == ',') {
+      if (begin == at) return false;
+      begin = at + 1;
+    } else if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '-' && c != '.' && c != '_') {
+      return false;
+    }
+  }
+  return true;
+}
+
+// Returns the names of the job's nodes; empty if they are unknown. Throws Error{config} for a text that is no list.
+std::vector<std::string> names_of_nodes(const Variables& variables) {
+  constexpr const char* name = "SLURM_JOB_NODELIST";
+  const std::string text = variables.text(name);
+  if (!text.empty() && !is_node_list(text)) refuse_variable(name, text, "it must be names of nodes such as a,n[1-3]");
+  return expand_names(text);
+}
+
 // Returns the number of tasks of each node; empty if the job's variables do not define it. Throws Error{config} if a
 // number exceeds the limits of a job.
 std::vector<int> tasks_of_nodes(const Variables& variables) {
   constexpr const char *tasks_name = "SLURM_TASKS_PER_NODE", *nodes_name = "SLURM_JOB_NUM_NODES";
   const std::string tasks = variables.text(tasks_name), nodes = variables.text(nodes_name);
   if (auto counts = expand_counts(tasks)) return std::move(*counts);
-  if (!tasks.empty()) refuse_variable(tasks_name, tasks, format("a job has at most {} tasks", max_slots));
+  if (!tasks.empty()) {
+    const bool of_counts = tasks.find_first_not_of("0123456789,(x)") == std::string::npos;
+    refuse_variable(tasks_name, tasks,
+                    of_counts ? format("it must have the form 2(x3),1 for a job of at most {} tasks", max_slots)
+                              : "it must be counts of tasks such as 2(x3),1");
+  }
   const std::optional<int> count = nodes.empty() ? 1 : positive(nodes);
   if (!count) refuse_variable(nodes_name, nodes, format("a job has 1 to {} nodes", max_slots));
   return std::vector<int>(static_cast<std::size_t>(*count), 1);
@@ -259,7 +303,7 @@ void SlurmJob::leave_out(const std::string& node) {
 
 std::optional<SlurmJob> find_slurm_job(const Variables& variables) {
   if (!variables.has("SLURM_JOB_ID")) return {};
-  return SlurmJob{tasks_of_nodes(variables), expand_names(variables.text("SLURM_JOB_NODELIST"))};
+  return SlurmJob{tasks_of_nodes(variables), names_of_nodes(variables)};
 }
 
 }  // namespace trainctl

@@ -12,6 +12,7 @@
 #include "core/backend/select.h"
 #include "core/base/error.h"
 #include "core/base/format.h"
+#include "core/base/table.h"
 #include "parallel/comm/rank_gpus.h"
 #include "parallel/launch/host/network.h"
 #include "parallel/launch/mpirun/mpirun.h"
@@ -26,7 +27,7 @@ bool is_local(const std::string& name, const std::string& this_host) {
          host == this_host.substr(0, this_host.find('.'));
 }
 
-std::string gpus_text(int gpus) { return gpus == 1 ? "1 GPU" : format("{} GPUs", gpus); }
+std::string gpus_text(int gpus) { return counted(gpus, "GPU"); }
 
 // Returns the number of ranks. Throws Error{config} if the hosts cannot run them.
 int count_ranks(const LaunchRequest& request) {
@@ -48,12 +49,14 @@ int count_ranks(const LaunchRequest& request) {
   const int ranks = request.ranks.value_or(automatic(slots));
   if (ranks <= slots) return ranks;
   if (!hosts_given) {
-    throw Error(ErrorKind::config, format("{} ranks, but the SLURM job has {} tasks", ranks, slots),
+    throw Error(ErrorKind::config,
+                format("{}, but the SLURM job has {}", counted(ranks, "rank"), counted(slots, "task")),
                 "ask SLURM for more (--ntasks) or trainctl for fewer (--ranks)");
   }
   std::string list;
   for (const Host& host : request.hosts) list += format("{}{}: {}", list.empty() ? "" : ", ", host.name, host.slots);
-  throw Error(ErrorKind::config, format("{} ranks, but the hosts have {} slots ({})", ranks, slots, list),
+  throw Error(ErrorKind::config,
+              format("{}, but the hosts have {} ({})", counted(ranks, "rank"), counted(slots, "slot"), list),
               "name more slots or hosts, or ask for fewer ranks");
 }
 
@@ -171,8 +174,8 @@ LaunchPlan plan_launch(const LaunchRequest& request) {
   plan.threads = std::max(1, request.cores.usable / here);
   plan.cores_here = request.cores.usable;
   if (plan.oversubscribed && plan.hosts.empty()) {
-    plan.warnings.push_back(format("{} ranks share {} cores: each step will take longer than on {} ranks", plan.ranks,
-                                   request.cores.usable, request.cores.usable));
+    plan.warnings.push_back(format("{} share {}: each step will take longer than on {}", counted(plan.ranks, "rank"),
+                                   counted(request.cores.usable, "core"), counted(request.cores.usable, "rank")));
   }
   if (!request.ranks && request.max_ranks == plan.ranks) {
     LaunchRequest unlimited = request;

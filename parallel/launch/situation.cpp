@@ -3,6 +3,7 @@
 
 #include "core/base/error.h"
 #include "core/base/format.h"
+#include "core/base/table.h"
 #include "parallel/launch/hosts.h"
 
 namespace trainctl {
@@ -122,7 +123,7 @@ void require_known_launcher(const Situation& situation, const Variables& variabl
   if (tasks_of_step(variables) > 1) {
     throw Error(
         ErrorKind::config,
-        format("srun started {} processes without {}: each would train alone as rank 0 of 1", situation.ranks,
+        format("srun started {} without {}: each would train alone as rank 0 of 1", counted(situation.ranks, "process"),
                mpi == MpiLibrary::mpich ? "PMI-2" : "PMIx"),
         format("use `srun {}`, or `trainctl run` without srun inside a batch script", rank_variables(mpi).srun_option));
   }

@@ -55,13 +55,13 @@ std::string strategy_notes(const Plan& plan) {
   } else if (!prediction.sizes.speeds.empty()) {
     const MeshRank& rank = prediction.stages.front().programs.rank();
     text += format(
-        "replica {} has most of a batch, {} samples: the step's time is that of this replica, on ranks of equal "
+        "replica {} has most of a batch, {}: the step's time is that of this replica, on ranks of equal "
         "speed\n",
-        rank.along(MeshAxis::data), batch_cut(prediction.sizes, rank).samples);
+        rank.along(MeshAxis::data), counted(batch_cut(prediction.sizes, rank).samples, "sample"));
   }
   if (options.sync_every.value > 1) {
-    text += format("replicas are averaged every {} steps, which takes {}: this time is divided among the steps\n",
-                   options.sync_every.value, seconds_text(prediction.averaging));
+    text += format("replicas are averaged every {}, which takes {}: this time is divided among the steps\n",
+                   counted(options.sync_every.value, "step"), seconds_text(prediction.averaging));
   }
   return text;
 }

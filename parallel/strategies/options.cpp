@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/base/format.h"
+#include "core/base/table.h"
 #include "core/graph/ops/training/tree_sum.h"
 
 namespace trainctl {
@@ -40,8 +41,8 @@ void check_place(const StrategyOptions& options, const Node& node, Reader& reade
   }
   if (options.pipeline.value > 1 && count > 0 && options.pipeline.value != count) {
     reader.error(options.pipeline.location,
-                 format("pipeline is {}, but place names {} stages", options.pipeline.value, count), place->location,
-                 "place");
+                 format("pipeline is {}, but place names {}", options.pipeline.value, counted(count, "stage")),
+                 place->location, "place");
   }
 }
 
@@ -285,7 +286,8 @@ std::vector<double> speeds_of(const StrategyOptions& options, const Mesh& mesh) 
   if (speeds == nullptr) return {};
   if (std::ssize(*speeds) == mesh.data) return *speeds;
   throw Error(ErrorKind::config, options.share.location,
-              format("strategy.share has {} speeds, but there are {} replicas", speeds->size(), mesh.data),
+              format("strategy.share has {}, but there are {}", counted(speeds->size(), "speed"),
+                     counted(mesh.data, "replica")),
               "give one for each replica, or auto");
 }
 

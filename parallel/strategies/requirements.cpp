@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/base/format.h"
+#include "core/base/table.h"
 #include "core/layers/model/model_options.h"
 #include "core/program/program_spec.h"
 #include "parallel/strategies/options.h"
@@ -35,9 +36,9 @@ void check_whole_batch(const ProgramSpec& spec, const Strategy& strategy, const 
                                           {sizes.evaluation_last, sizes.evaluation_division(rank)}}) {
     if (samples == 0 || std::ranges::min(shares_of_replicas(samples, division).counts) > 0) continue;
     refuse(
-        format("a batch of {} samples leaves one of {} replicas without a sample; use fewer ranks, another "
+        format("a batch of {} leaves one of {} without a sample; use fewer ranks, another "
                "batch_size, or equal shares",
-               samples, strategy.mesh.data));
+               counted(samples, "sample"), counted(strategy.mesh.data, "replica")));
     break;
   }
 }

@@ -8,6 +8,7 @@
 #include "core/base/checked.h"
 #include "core/base/error.h"
 #include "core/base/format.h"
+#include "core/base/table.h"
 #include "core/compile/memory_fit.h"
 #include "core/graph/ops/training/tree_sum.h"
 #include "parallel/strategies/programs.h"
@@ -60,8 +61,8 @@ void check_divides(std::int64_t batch, std::int64_t count, const Mesh& mesh, con
                                  nearest_divisor(common_divisor(batch, mesh, speeds), count), mesh.data * count)
                         : "choose a batch size that is a multiple of ranks times gradient_accumulation";
     throw Error(ErrorKind::config, location,
-                format("{}: {} does not divide the {} samples that {} {} has of each batch of {}", key, count, samples,
-                       pipeline ? "replica" : "rank", r, batch),
+                format("{}: {} does not divide the {} that {} {} has of each batch of {}", key, count,
+                       counted(samples, "sample"), pipeline ? "replica" : "rank", r, batch),
                 remedy);
   }
 }
@@ -107,7 +108,8 @@ LogicalShards shards_of(const TrainOptions& train, const StrategyOptions& strate
                                                             : format("{} logical shards of {} micro-batches",
                                                                      shards.value, train.gradient_accumulation);
     throw Error(
-        ErrorKind::config, shards.location, format("a batch of {} samples cannot be divided into {}", batch, of),
+        ErrorKind::config, shards.location,
+        format("a batch of {} cannot be divided into {}", counted(batch, "sample"), of),
         format("choose a batch size that is a multiple of {}, or another number of shards, such as {}", shard_count,
                nearest_divisor(std::max<std::int64_t>(batch / train.gradient_accumulation, 1), shards.value)));
   }

@@ -101,7 +101,7 @@ std::optional<Evaluation> evaluate(Engine& engine, const RunPrograms& programs, 
   const bool counts = programs.rank().along(MeshAxis::tensor) == 0;
   if (totals.reduce(counts, stopped, world, stream)) return std::nullopt;
   means.add(totals.sums(), totals.count());
-  return Evaluation{means.values(), means.tables(), means.weight()};
+  return Evaluation{means.values(), means.tables(), means.weight(), means.remarks()};
 }
 
 }  // namespace trainctl

@@ -22,7 +22,8 @@ class Stream;
 struct Evaluation {
   std::map<std::string, double> values;
   std::map<std::string, Table> tables;
-  double weight = 0;  // sum of the weights of all samples
+  double weight = 0;                           // sum of the weights of all samples
+  std::map<std::string, std::string> remarks;  // what a reader must know of some values (MetricMeans::remarks)
 };
 
 // Makes one pass over the source, up to the last batch of its epoch. `stop_requested` is called before each batch and

@@ -8,6 +8,7 @@
 #include "core/base/format.h"
 #include "core/base/json.h"
 #include "core/base/log.h"
+#include "core/base/table.h"
 #include "core/optim/schedule.h"
 #include "core/spec/units.h"
 #include "parallel/comm/text.h"
@@ -61,8 +62,8 @@ TrainOptions with_global_batch(TrainOptions train, int ranks, const std::optiona
     if (kept < 1)
       throw CollectiveError(ErrorKind::data, "the checkpoint is damaged: its batch has " + before + " samples");
     if (kept != batch) {
-      log::info(format("the batch stays {} samples, as when the run began: {} for each rank would make it {} now", kept,
-                       *train.batch_size_per_rank, batch));
+      log::info(format("the batch stays {}, as when the run began: {} for each rank would make it {} now",
+                       counted(kept, "sample"), *train.batch_size_per_rank, batch));
     }
     batch = kept;
   }
@@ -105,9 +106,9 @@ void log_resume(const TrainingPlan& plan, const std::function<double(const Sched
   const double now = plan.loop.learning_rate(resumed.step);
   if (before != now) {
     log::warning(
-        format("the schedule depends on the length of the run, now {} steps instead of {}: the learning rate is now "
+        format("the schedule depends on the length of the run, now {} instead of {}: the learning rate is now "
                "{:.3g} instead of {:.3g}",
-               now_total, total, now, before));
+               counted(now_total, "step"), total, now, before));
   }
 }
 

@@ -172,8 +172,8 @@ std::vector<Draft> draft_for_images(const DraftRequest& request) {
                            model.side, model.side);
     if (drafts.empty() && !left_out.empty()) draft.summary += format(", {}{}", samples_text(info), left_out);
     draft.text =
-        head_text(draft.file, format("Images of {} classes ({}): {}.", classes, list_text(info.targets[0].class_names),
-                                     samples_text(info) + left_out)) +
+        head_text(draft.file, format("Images of {} ({}): {}.", counted(classes, "class"),
+                                     list_text(info.targets[0].class_names), samples_text(info) + left_out)) +
         data + format("  shape: [{}, {}, {}]\n  classes: {}\n", model.side, model.side, look.gray ? 1 : 3, classes) +
         steps_text(model, look) + "\n" + section_of_model(model, classes) +
         train_text("sparse_categorical_crossentropy", "accuracy", suitable_batch(info.training_samples),

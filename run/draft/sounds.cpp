@@ -9,6 +9,7 @@
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/base/format.h"
+#include "core/base/table.h"
 #include "io/datasets/audio/audio_files.h"
 #include "io/datasets/audio/wav.h"
 #include "io/datasets/class_folders.h"
@@ -94,10 +95,11 @@ std::vector<Draft> draft_for_sounds(const DraftRequest& request) {
   const std::int64_t classes = info.targets[0].classes;
   Draft draft;
   draft.file = request.name + ".yaml";
-  draft.summary = format("convolutions over spectrograms of sounds, {} classes, {}", classes, samples_text(info));
+  draft.summary =
+      format("convolutions over spectrograms of sounds, {}, {}", counted(classes, "class"), samples_text(info));
   draft.text =
-      head_text(draft.file, format("Sounds of {} classes ({}): {}.", classes, list_text(info.targets[0].class_names),
-                                   samples_text(info))) +
+      head_text(draft.file, format("Sounds of {} ({}): {}.", counted(classes, "class"),
+                                   list_text(info.targets[0].class_names), samples_text(info))) +
       data + format("  classes: {}\n", classes) + spectrogram_text(look) +
       format(
           "\nmodel:\n"

@@ -5,6 +5,7 @@
 
 #include "core/base/files.h"
 #include "core/base/format.h"
+#include "core/base/table.h"
 #include "io/datasets/dataset.h"
 #include "io/datasets/tables/csv_column.h"
 #include "io/datasets/tables/csv_header.h"
@@ -137,13 +138,13 @@ TableLook look_at_table(const std::string& path) {
   for (bool more = !table.header || lines.next(fields); more; more = lines.next(fields)) {
     if (fields.size() != table.columns.size()) {
       data_error(format("{}:{}", path, lines.place().line),
-                 format("has {} fields, the first line has {}", fields.size(), table.columns.size()));
+                 format("has {}, the first line has {}", counted(fields.size(), "field"), table.columns.size()));
     }
     for (std::size_t k = 0; k < fields.size(); ++k) look_at(fields[k], table.columns[k]);
     ++table.lines;
   }
   refuse_decimal_commas(table);
-  if (table.lines < 2) data_error(path, format("has {} lines of values", table.lines));
+  if (table.lines < 2) data_error(path, format("has {} of values", counted(table.lines, "line")));
   return table;
 }
 
@@ -237,7 +238,7 @@ std::vector<Draft> draft_for_table(const DraftRequest& request) {
   if (target.missing > 0 || target.dates > 0) {
     data_error(table.path,
                format("its column '{}' {}, and cannot be the target", target.name,
-                      target.dates > 0 ? "holds dates" : format("is empty in {} lines", target.missing)),
+                      target.dates > 0 ? "holds dates" : format("is empty in {}", counted(target.missing, "line"))),
                "choose another one with --target");
   }
   if (const std::string why = why_left_out(target, table.lines);
@@ -250,11 +251,11 @@ std::vector<Draft> draft_for_table(const DraftRequest& request) {
   const DataInfo info = info_of(request, data, !is_class);
   const std::int64_t classes = info.targets[0].classes;
   const std::string what =
-      is_class ? format("{} classes ({})", classes, list_text(info.targets[0].class_names)) : "a number";
+      is_class ? format("{} ({})", counted(classes, "class"), list_text(info.targets[0].class_names)) : "a number";
   Draft draft;
   draft.file = request.name + ".yaml";
-  draft.summary = format("three dense layers on {} values of a line, target '{}': {}", info.inputs[0].sample.count(),
-                         target.name, what);
+  draft.summary = format("three dense layers on {} of a line, target '{}': {}",
+                         counted(info.inputs[0].sample.count(), "value"), target.name, what);
   const bool yes_or_no = classes == 2;
   const std::string last = !is_class   ? "    - dense: 1\n"
                            : yes_or_no ? "    - dense: {units: 1, activation: sigmoid}\n"

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/base/format.h"
+#include "core/base/table.h"
 #include "io/datasets/class_folders.h"
 #include "io/datasets/volumes/nifti.h"
 #include "run/draft/class_splits.h"
@@ -41,11 +42,11 @@ std::vector<Draft> draft_for_volumes(const DraftRequest& request) {
   const std::int64_t classes = info.targets[0].classes;
   Draft draft;
   draft.file = request.name + ".yaml";
-  draft.summary =
-      format("convolutions over volumes of {}, {} classes, {}", to_string(sample), classes, samples_text(info));
+  draft.summary = format("convolutions over volumes of {}, {}, {}", to_string(sample), counted(classes, "class"),
+                         samples_text(info));
   draft.text =
-      head_text(draft.file, format("Volumes of {} classes ({}): {}.", classes, list_text(info.targets[0].class_names),
-                                   samples_text(info))) +
+      head_text(draft.file, format("Volumes of {} ({}): {}.", counted(classes, "class"),
+                                   list_text(info.targets[0].class_names), samples_text(info))) +
       data +
       format(
           "  shape: [{}, {}, {}, {}]         # depth, height, width, channels\n"

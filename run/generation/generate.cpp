@@ -83,7 +83,7 @@ std::vector<TokenId> tokens_of(const std::string& prompt, const LanguageText& la
   if (tokens.empty()) {
     throw Error(ErrorKind::config,
                 "the prompt is empty, and the tokenizer has no token with which documents begin or end",
-                "give --prompt a text");
+                "give --prompt a text, and each line of --prompts one");
   }
   for (const TokenId token : tokens) {
     if (token < generator.known_tokens()) continue;

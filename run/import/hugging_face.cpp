@@ -8,6 +8,7 @@
 
 #include "core/base/files.h"
 #include "core/base/format.h"
+#include "core/base/table.h"
 #include "core/layers/model/model.h"
 #include "core/layers/model/model_options.h"
 #include "io/datasets/text/text_tokenizer.h"
@@ -102,8 +103,8 @@ void add_text(const std::string& folder, const std::string& relative, const Hugg
   }
   append(data, "positions", number_node(positions));
   if (positions < network.sample[0]) {
-    result.notes.push_back(format("Samples have {} positions here; the network was made for up to {}: see `positions`.",
-                                  positions, network.sample[0]));
+    result.notes.push_back(format("Samples have {} here; the network was made for up to {}: see `positions`.",
+                                  counted(positions, "position"), network.sample[0]));
   }
 }
 

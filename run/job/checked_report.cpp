@@ -35,9 +35,9 @@ std::string statistics_text(const Checked& checked) {
   const LogicalShards& shards = checked.sizes.shards;
   if (shards.any()) {
     return format(
-        "\nbatch normalization computes its statistics over the {} samples of each logical shard, for any number of "
+        "\nbatch normalization computes its statistics over the {} of each logical shard, for any number of "
         "ranks\n",
-        shards.samples);
+        counted(shards.samples, "sample"));
   }
   const int micro_batches = checked.micro_batches();
   const std::int64_t least = checked.least_share / micro_batches, largest = checked.largest_share / micro_batches;
@@ -140,8 +140,9 @@ std::string to_text(const RunSpec& spec, const Checked& checked) {
     layers.add(std::move(cells));
   }
   std::string text = layers.text();
-  text += format("\n{} parameters, {} of them trainable; {} per sample in the forward pass\n",
-                 grouped(checked.parameters), grouped(checked.trainable), flops_text(checked.flops_per_sample));
+  text += format("\n{}, {} of them trainable; {} per sample in the forward pass\n",
+                 counted(checked.parameters, "parameter"), grouped(checked.trainable),
+                 flops_text(checked.flops_per_sample));
   text += format("{}, {} a step, {}\n\n", counted(checked.ranks, "rank"), counted(checked.batch, "sample"),
                  name_of(spec.train.compute()));
   TextTable memory({{"memory of a rank"}, {"bytes", Align::right}, {""}});

@@ -9,6 +9,7 @@
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/base/format.h"
+#include "core/base/table.h"
 #include "core/spec/reader.h"
 #include "core/spec/suggestion.h"
 #include "io/yaml/presets.h"
@@ -57,7 +58,8 @@ int ranks_per_node(int ranks, int nodes, const Machine& machine, const std::stri
   const int least = (ranks + devices - 1) / devices;
   if (nodes != 0 && nodes < least) {
     throw Error(ErrorKind::config,
-                format("{} nodes of '{}' have {} devices, fewer than {} ranks", nodes, name, nodes * devices, ranks),
+                format("{} of '{}' have {} devices, fewer than {}", counted(nodes, "node"), name, nodes * devices,
+                       counted(ranks, "rank")),
                 format("use at least {} nodes", least));
   }
   if (nodes > ranks) {

@@ -6,8 +6,10 @@
 
 #include "core/backend/backend.h"
 #include "core/backend/select.h"
+#include "core/base/clock.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
+#include "core/base/table.h"
 #include "io/loader/data.h"
 #include "io/metrics/count_progress.h"
 #include "parallel/bench/ceilings.h"
@@ -53,6 +55,8 @@ std::unique_ptr<Costs> costs_of_this_machine(Backend& backend, int threads, bool
 // program, and at most all of them.
 constexpr double configured_seconds = 2, other_seconds = 0.6, least_seconds = 0.1, all_seconds = 30;
 constexpr double loading_seconds = 0.5;
+// After this time nothing is repeated until results agree, and alternatives that are not measured yet are left out.
+constexpr double longest_seconds = 300;
 
 CachedFile file_of(const std::string& fingerprint) {
   return {"measurements", fingerprint, "measurements", "this machine is measured again"};
@@ -154,11 +158,15 @@ class Measuring {
                  100 * missing.spread));
     }
     if (missing.communication) {
-      measurements_.add(
-          measure_communication(together_.devices, backend_, measurements_, [this] { progress_.next(); }));
+      measurements_.add(measure_communication(
+          together_.devices, backend_, measurements_, [this] { progress_.next(); }, [this] { return out_of_time(); }));
       spread_ = communication_spread(measurements_, at_once()).value_or(0);
     }
     for_runs(request_, [&](PlannedRun run, bool configured) {
+      if (!configured && out_of_time()) {
+        ++left_out_;
+        return;
+      }
       KernelChoices agreed = agree_on_kernels(choices_, run.ranks, backend_, together_.hosts, host_).choices;
       if (request_.spec.strategy.recompute == Recompute::automatic) {
         KernelChoices known = agreed;
@@ -172,6 +180,7 @@ class Measuring {
     });
     if (missing.loading) measure_data();
     if (!is_first()) return;
+    tell_time();
     if (spread_ > wide_spread) {
       log::warning(
           format("this machine is busy: repeated measurements differ by up to {:.0f} %, and the plan's times "
@@ -184,6 +193,23 @@ class Measuring {
 
  private:
   bool is_first() const { return together_.hosts.rank() == 0; }
+  // Whether any rank has measured for longest_seconds. Collective.
+  bool out_of_time() {
+    if (!out_of_time_) out_of_time_ = any_rank(seconds_now() - begin_ > longest_seconds, together_.hosts, host_);
+    return out_of_time_;
+  }
+  // Warns if the time was over before everything was measured as often as it should be.
+  void tell_time() const {
+    if (!out_of_time_) return;
+    const std::string left_out =
+        left_out_ == 0
+            ? ""
+            : format("{} {} estimated times, and ", counted(left_out_, "alternative"), left_out_ == 1 ? "has" : "have");
+    log::warning(format(
+        "measuring this machine took longer than {:.0f} s, so that {}the last measurements were taken only twice; "
+        "plan again to measure what is missing or differs by more than {:.0f} %",
+        longest_seconds, left_out, 100 * wide_spread));
+  }
   int at_once() const { return together_.hosts.size(); }
 
   void measure(const RunPrograms& stage, const BatchSizes& sizes, KernelChoices& choices, double seconds) {
@@ -197,7 +223,7 @@ class Measuring {
     progress_.next();
     const ProgramSpec programs = program_spec(request_.spec, request_.data);
     const Measurements found = measure_step({compiled, program, stage.rank(), programs}, backend_, together_.hosts,
-                                            together_.devices, seconds);
+                                            together_.devices, seconds, [this] { return out_of_time(); });
     const PlacedProgram& measured = compiled.programs[static_cast<std::size_t>(program)];
     spread_ = std::max(spread_, step_spread(found, at_once(), measured).value_or(0));
     measurements_.complete(found, wide_spread);
@@ -213,7 +239,8 @@ class Measuring {
       if (error.kind() != ErrorKind::data) throw;
     }
     if (any_rank(!data, together_.hosts, host_)) return;
-    for_runs(request_, [&](const PlannedRun& run, bool) {
+    for_runs(request_, [&](const PlannedRun& run, bool configured) {
+      if (!configured && out_of_time()) return;
       const RunPrograms& stage = run.stages().front();
       const std::string key = loading_key(at_once(), data_text(spec), samples_of(run, stage));
       if (has_loading(measurements_, key)) return;
@@ -221,7 +248,8 @@ class Measuring {
       const auto source =
           data->training(run.sizes.training, run.sizes.training_division(stage.rank()), {spec.seed, 0, 0},
                          together_.threads, stage.programs().front().target_encodings);
-      measurements_.record(key, measure_loading(*source, together_.hosts, loading_seconds));
+      measurements_.record(
+          key, measure_loading(*source, together_.hosts, loading_seconds, [this] { return out_of_time(); }));
     });
   }
 
@@ -234,6 +262,9 @@ class Measuring {
   Measurements measurements_;
   double seconds_ = configured_seconds;  // to measure a program for, at most
   double spread_ = 0;                    // the largest spread of the new measurements
+  double begin_ = seconds_now();
+  bool out_of_time_ = false;  // equal on all ranks
+  int left_out_ = 0;          // number of alternatives that were not measured
 };
 
 }  // namespace

@@ -1,6 +1,8 @@
 // Writes predictions as PNG files.
 #include "run/prediction/pictures.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -67,15 +69,41 @@ PictureWriter::PictureWriter(std::string folder, const OutputMeanings& outputs, 
   }
 }
 
+std::string PictureWriter::path_of(const OutputMeaning& meaning, std::int64_t sample) const {
+  return (fs::path(folder_) / meaning.output / names_[static_cast<std::size_t>(sample)]).string();
+}
+
+void PictureWriter::require_no_input(const std::vector<std::string>& inputs) const {
+  using FileNumber = std::pair<dev_t, ino_t>;
+  const auto number_of = [](const std::string& path) -> std::optional<FileNumber> {
+    struct stat status {};
+    if (stat(path.c_str(), &status) != 0) return std::nullopt;
+    return FileNumber(status.st_dev, status.st_ino);
+  };
+  std::set<FileNumber> read;
+  for (const std::string& input : inputs) {
+    if (const auto number = number_of(input)) read.insert(*number);
+  }
+  for (const OutputMeaning& meaning : outputs_) {
+    if (!is_of_pixels(meaning)) continue;
+    for (std::int64_t i = 0; i < std::ssize(names_); ++i) {
+      const auto number = number_of(path_of(meaning, i));
+      if (!number || !read.contains(*number)) continue;
+      throw Error(ErrorKind::config,
+                  format("--out {}: {} is an input and would be overwritten", folder_, path_of(meaning, i)),
+                  "give --out another folder");
+    }
+  }
+}
+
 void PictureWriter::write(std::int64_t sample, const Answers& answers) const {
   for (std::size_t i = 0; i < answers.size(); ++i) {
     const OutputMeaning& meaning = outputs_[i];
     if (!is_of_pixels(meaning)) continue;
-    const fs::path path = fs::path(folder_) / meaning.output / names_[static_cast<std::size_t>(sample)];
-    create_folders(path.parent_path().string());
+    const std::string path = path_of(meaning, sample);
+    create_folders(fs::path(path).parent_path().string());
     const std::optional<Affine>& scaling = scaling_ && fits(*scaling_, meaning) ? scaling_ : std::nullopt;
-    write_file(path.string(),
-               meaning.is_mask() ? mask_file(meaning, answers[i]) : image_file(meaning, answers[i], scaling));
+    write_file(path, meaning.is_mask() ? mask_file(meaning, answers[i]) : image_file(meaning, answers[i], scaling));
   }
 }
 

@@ -19,10 +19,16 @@ class PictureWriter {
   PictureWriter(std::string folder, const OutputMeanings& outputs, std::vector<std::string> names,
                 std::optional<Affine> scaling);
 
+  // Throws Error{config} if a file that write() would replace is one of the inputs, by the same path or by a link.
+  void require_no_input(const std::vector<std::string>& inputs) const;
+
   // Writes FOLDER/NAME.png or, for a network of several outputs, FOLDER/OUTPUT/NAME.png.
   void write(std::int64_t sample, const Answers& answers) const;
 
  private:
+  // The path of the picture of an output for a sample.
+  std::string path_of(const OutputMeaning& meaning, std::int64_t sample) const;
+
   std::string folder_;
   const OutputMeanings& outputs_;
   std::vector<std::string> names_;  // names of the samples: "a/1.png"

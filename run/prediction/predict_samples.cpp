@@ -87,14 +87,20 @@ Answers answers_of(const OutputMeanings& outputs, const Predictions& found, std:
   return answers;
 }
 
-// Throws CollectiveError where PictureWriter() throws Error. Predicted images of a network whose target is its input
-// are written in the value range of the input's files.
+// Throws CollectiveError where PictureWriter() and require_no_input() throw Error. Predicted images of a network whose
+// target is its input are written in the value range of the input's files.
 PictureWriter picture_writer(const RunSpec& spec, const std::string& folder, const OutputMeanings& outputs,
                              const PredictionData& data) {
-  std::vector<std::string> names;
-  for (std::int64_t i = 0; i < data.samples(); ++i) names.push_back(data.short_name_of(i));
+  std::vector<std::string> names, inputs;
+  for (std::int64_t i = 0; i < data.samples(); ++i) {
+    names.push_back(data.short_name_of(i));
+    inputs.push_back(data.name_of(i));
+  }
   try {
-    return {folder, outputs, std::move(names), spec.data.target_is_input() ? data.scaling() : std::nullopt};
+    PictureWriter writer(folder, outputs, std::move(names),
+                         spec.data.target_is_input() ? data.scaling() : std::nullopt);
+    writer.require_no_input(inputs);
+    return writer;
   } catch (const Error& error) {
     throw CollectiveError(error.kind(), error.what());
   }

@@ -91,7 +91,7 @@ int replay_step(const GivenConfig& given, const LaunchFlags& launch, const std::
   std::cerr << end.errors;
   if (end.exit_code != 0) return end.exit_code;
   if (found.is_null()) {
-    throw Error(ErrorKind::config, format("the run has fewer than {} steps", step),
+    throw Error(ErrorKind::config, format("the run has fewer than {}", counted(step, "step")),
                 "`trainctl inspect RUN_DIR` shows its steps");
   }
   found["run"] = run;

@@ -253,6 +253,7 @@ std::optional<Evaluation> PhaseTraining::evaluate_validation(std::int64_t step) 
   if (!found) return found;
   if (hooks_->samples() != nullptr) hooks_->samples()->finish(step, world_, stream_);
   hooks_->warnings().weightless_validation(found->weight);
+  hooks_->warnings().zero_divisions("val_", found->values, found->remarks, step);
   return found;
 }
 

@@ -42,6 +42,7 @@ TEST_CASE("bash completes commands, options and their values") {
   CHECK(completed("trainctl ve", 1) == "verify-scaling\n");
   CHECK(contains(completed("trainctl \"\"", 1), "run check plan eval"));
   CHECK(completed("trainctl run --prog", 2) == "--progress\n");
+  CHECK(completed("trainctl predict --top-", 2) == "--top-k --top-p\n");  // of an option group
   CHECK(completed("trainctl eval c.yaml --data v", 4) == "validation\n");
   CHECK(completed("trainctl bench st", 2) == "step\n");
   CHECK(completed("trainctl run c.yaml --progress b", 4) == "bar\n");

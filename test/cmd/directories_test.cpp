@@ -124,6 +124,25 @@ TEST_CASE("a finished run that is named is continued if more epochs are requeste
   CHECK(events(folder / "runs/small-2", "end").back().at("step") == 18);
 }
 
+TEST_CASE("a finished run whose checkpoints were deleted is not said to be complete") {
+  const Folder folder;
+  const std::string config = folder.write("small.yaml", small("epochs: 2"));
+  REQUIRE(train(folder, config, {"--run-dir", "mine"}).code == 0);
+  fs::rename(folder / "mine/checkpoints", folder / "kept");
+  for (const bool more : {false, true}) {
+    const Finished refused =
+        train(folder, config, {"--run-dir", "mine", "--set", more ? "train.epochs=4" : "train.epochs=2"});
+    INFO(refused.errors);
+    CHECK(refused.code == 3);
+    CHECK(contains(refused.errors, "mine: there is a finished run, but its folder `checkpoints` holds no checkpoint"));
+    CHECK(contains(refused.errors, "restore that folder"));
+  }
+  fs::rename(folder / "kept", folder / "mine/checkpoints");
+  const Finished same = train(folder, config, {"--run-dir", "mine"});
+  CHECK(same.code == 0);
+  CHECK(contains(same.errors, "nothing to do"));
+}
+
 TEST_CASE("a changed length of the run leads to a warning if the schedule depends on it") {
   const Folder folder;
   const std::string config = folder.write("cosine.yaml", small("epochs: 2, schedule: cosine"));

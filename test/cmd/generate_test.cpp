@@ -123,6 +123,11 @@ TEST_CASE("wrong uses of --prompt are refused with what to do") {
   check({"--prompt", "a", "--out", "x.jsonl", "--json"}, "use either --json, or --out FILE.jsonl");
   check({"--top-k", "3", "x.txt"}, "the options for texts need a prompt; add --prompt TEXT or --prompts FILE");
   check({"--prompts", "missing.txt"}, "missing.txt", 3);
+  check({"--prompt", "a", "--temperatur", "0.5"}, "unknown option '--temperatur'; did you mean '--temperature'?");
+  check({"--prompt", "a", "--otu", "x.jsonl"}, "unknown option '--otu'; did you mean '--out'?");
+  folder.write("x.txt", "pack\nmy\n");
+  check({"x.txt"}, "x.txt is text, and a language model predicts how a text goes on; --prompts x.txt continues each");
+  check({"y.txt"}, "y.txt: does not exist", 3);
 }
 
 }  // namespace trainctl::test::generate_test

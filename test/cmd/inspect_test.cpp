@@ -3,10 +3,13 @@
 
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 
+#include "core/base/format.h"
 #include "core/base/json.h"
 #include "io/checkpoint/store.h"
 #include "test/catch.h"
+#include "test/support/command.h"
 #include "test/support/snapshots.h"
 
 namespace trainctl::test::inspect_test {
@@ -27,6 +30,18 @@ Result inspect(const std::string& arguments) {
 }
 
 }  // namespace
+
+TEST_CASE("inspect prints no error if the reader of its output has gone") {
+  const TemporaryFolder run;
+  CheckpointStore store(run.path, {});
+  save(store, with_best(RandomSnapshot(1, 10).snapshot, 10));
+  const std::string command = format("(sleep 0.2; {} inspect {} 2> {}; echo $? > {}) | true", TRAINCTL_BINARY, run.path,
+                                     run / "errors", run / "code");
+  CHECK(std::system(command.c_str()) == 0);
+  REQUIRE(comes_true([&] { return !read_file(run / "code").empty(); }));
+  CHECK(read_file(run / "code") == "0\n");
+  CHECK(read_file(run / "errors").empty());
+}
 
 TEST_CASE("inspect shows a checkpoint and verifies it") {
   const TemporaryFolder run;

@@ -322,6 +322,11 @@ train: {batch_size: 8, epochs: 20, loss: mean_squared_error, optimizer: {name: a
   const Finished twice = trainctl(folder, {"predict", "runs/pixels", "images/a", "images/b/3.png", "--out", "given"});
   CHECK(twice.code == 2);
   CHECK(contains(twice.errors, "'3.png' and another input would both become 3.png"));
+  const std::string image = read_file(folder / "images/b/3.png");
+  const Finished over = trainctl(folder, {"predict", "runs/pixels", "images/b/3.png", "--out", "images/b"});
+  CHECK(over.code == 2);
+  CHECK(contains(over.errors, "images/b/3.png is an input and would be overwritten"));
+  CHECK(read_file(folder / "images/b/3.png") == image);
   const Json document = Json::parse(predicted(folder, {"runs/pixels", "images/a", "--json", "--out", "more"}));
   CHECK(document["predictions"][3]["max"].get<double>() == Approx(std::stod(rows[4][3])));
   CHECK(fs::exists(folder / "more/7.png"));

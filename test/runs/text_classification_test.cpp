@@ -64,9 +64,15 @@ TEST_CASE("a classifier of texts learns, on one rank as on two, and predicts tex
   const Finished predicted = trainctl(folder, {"predict", folder / "run1", text, "--format", "jsonl"});
   INFO(tail(predicted.errors));
   REQUIRE(predicted.code == 0);
-  const std::size_t second = predicted.out.find('\n') + 1;
-  CHECK(Json::parse(predicted.out.substr(0, second)).at("prediction") == "good");
-  CHECK(Json::parse(predicted.out.substr(second)).at("prediction") == "bad");
+  const std::size_t second = predicted.out.find('\n') + 1, third = predicted.out.find('\n', second) + 1;
+  const Json rows[] = {Json::parse(predicted.out.substr(0, second)),
+                       Json::parse(predicted.out.substr(second, third - second)),
+                       Json::parse(predicted.out.substr(third))};
+  CHECK(rows[0].at("prediction") == "good");
+  CHECK(rows[1].at("input") == "1");  // the empty line
+  CHECK(rows[1].contains("prediction"));
+  CHECK(rows[2].at("prediction") == "bad");
+  CHECK(rows[2].at("input") == "2");
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "core/base/format.h"
 #include "core/base/random.h"
+#include "core/base/table.h"
 #include "core/graph/ops/attention.h"
 #include "core/graph/ops/dense.h"
 #include "core/graph/ops/masks.h"
@@ -32,7 +33,8 @@ std::array<Feature, 3> AttentionLayer::operands(Layer& layer, const std::vector<
     return {layer.error("`documents` needs `from`, with the name of the layer whose output is the query", inputs[0])};
   }
   if (count > 3) {
-    return {layer.error(format("from names {} layers, but query, value and key are at most three", count), inputs[0])};
+    return {layer.error(format("from names {}, but query, value and key are at most three", counted(count, "layer")),
+                        inputs[0])};
   }
   const std::array<Feature, 3> operands{inputs[0], inputs[count > 1 ? 1 : 0], inputs[count - 1]};
   for (const Feature& operand : operands) {
@@ -40,7 +42,7 @@ std::array<Feature, 3> AttentionLayer::operands(Layer& layer, const std::vector<
   }
   const std::int64_t keys = layer.shape(operands[2])[0], values = layer.shape(operands[1])[0];
   if (keys != values) {
-    return {layer.error(format("the key has {} positions, and the value {}", keys, values), operands[2])};
+    return {layer.error(format("the key has {}, and the value {}", counted(keys, "position"), values), operands[2])};
   }
   return operands;
 }

@@ -2,6 +2,7 @@
 
 #include "core/base/format.h"
 #include "core/base/random.h"
+#include "core/base/table.h"
 #include "core/graph/ops/additive_attention.h"
 #include "core/graph/ops/dense.h"
 #include "core/graph/ops/masks.h"
@@ -119,9 +120,9 @@ struct AdditiveAttentionOptions final : PlainAttention {
 template <class O>
 void check_operands(const O& options, const Node& node, Reader& reader) {
   if (options.from.size() == 2 || options.from.size() == 3) return;
-  reader.error(
-      node.find("from")->location,
-      format("from names {} layers, but attention needs [query, value] or [query, value, key]", options.from.size()));
+  reader.error(node.find("from")->location,
+               format("from names {}, but attention needs [query, value] or [query, value, key]",
+                      counted(options.from.size(), "layer")));
 }
 
 // Adds the keys of a PlainAttention, which follow the keys of the layer itself.

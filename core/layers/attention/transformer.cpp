@@ -1,6 +1,7 @@
 // transformer_encoder and transformer_decoder: blocks of attention and a dense network, made of other layers, with the
 // names of keras-hub's weights.
 #include "core/base/format.h"
+#include "core/base/table.h"
 #include "core/graph/ops/elementwise/activations.h"
 #include "core/layers/attention/multi_head_attention.h"
 #include "core/layers/dense.h"
@@ -113,9 +114,9 @@ struct TransformerDecoderOptions final : TransformerLayer {
   std::vector<Reference> references() const override { return from.items; }
   Feature expand(Layer& layer, const std::vector<Feature>& inputs) const override {
     if (inputs.size() > 2) {
-      return layer.error(format("from names {} layers, but a decoder reads one sequence, or its own and that of an "
+      return layer.error(format("from names {}, but a decoder reads one sequence, or its own and that of an "
                                 "encoder",
-                                inputs.size()),
+                                counted(inputs.size(), "layer")),
                          inputs[0]);
     }
     if (!fits(layer, inputs[0]) || !is_sequence(layer, inputs.back())) return {};

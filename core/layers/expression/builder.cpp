@@ -6,6 +6,7 @@
 
 #include "core/base/format.h"
 #include "core/base/random.h"
+#include "core/base/table.h"
 #include "core/graph/ops/dense.h"
 #include "core/graph/ops/elementwise/elementwise.h"
 #include "core/graph/ops/embedding.h"
@@ -343,7 +344,8 @@ ExpressionOperand ExpressionBuilder::subscript(const Expression& expression) {
     taken += of.kind == Subscript::Kind::element || of.kind == Subscript::Kind::slice ? 1 : 0;
   }
   if (taken > x.rank()) {
-    throw ExpressionError(expression.column, format("{} has fewer than {} dimensions", shape_text(x), taken));
+    throw ExpressionError(expression.column,
+                          format("{} has fewer than {}", shape_text(x), counted(taken, "dimension")));
   }
   std::vector<std::int64_t> sizes;
   std::int64_t axis = 0;

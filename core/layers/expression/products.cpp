@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 
+#include "core/base/table.h"
 #include "core/graph/ops/dense.h"
 #include "core/graph/ops/matmul.h"
 #include "core/layers/expression/call.h"
@@ -195,7 +196,7 @@ Equation parse_equation(const FunctionCall& call, const std::vector<ExpressionOp
   for (const ExpressionOperand& operand : operands) {
     const std::size_t comma = sides.find(',');
     if (comma == std::string::npos)
-      call.fail(format("'{}' has letters for fewer than {} tensors", text, operands.size()));
+      call.fail(format("'{}' has letters for fewer than {}", text, counted(operands.size(), "tensor")));
     const std::string side = sides.substr(0, comma);
     sides.erase(0, comma + 1);
     check_letters(call, side, "the dimensions");

@@ -1,6 +1,7 @@
 // The layers multiply, subtract, average, maximum and minimum, which combine several layers' outputs element by
 // element.
 #include "core/base/format.h"
+#include "core/base/table.h"
 #include "core/graph/ops/elementwise/activations.h"
 #include "core/graph/ops/elementwise/combine.h"
 #include "core/layers/merging/merging.h"
@@ -79,7 +80,7 @@ struct ExtremeOptions final : MergingLayer {
 void check_two(const SubtractOptions& options, const Node& node, Reader& reader) {
   if (options.from.size() == 2) return;
   reader.error(node.find("from")->location,
-               format("from names {} layers, but a difference needs two", options.from.size()));
+               format("from names {}, but a difference needs two", counted(options.from.size(), "layer")));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/base/format.h"
+#include "core/base/table.h"
 #include "core/graph/ops/elementwise/combine.h"
 #include "core/graph/ops/matmul.h"
 #include "core/graph/ops/normalization/layer_norm.h"
@@ -93,11 +94,12 @@ struct DotOptions final : LayerOptions {
 
 void check_dot(const DotOptions& options, const Node& node, Reader& reader) {
   if (options.from.size() != 2) {
-    reader.error(node.find("from")->location, format("from names {} layers, but dot needs two", options.from.size()));
+    reader.error(node.find("from")->location,
+                 format("from names {}, but dot needs two", counted(options.from.size(), "layer")));
   }
   if (options.axes.items.empty() || options.axes.items.size() > 2) {
-    reader.error(node.find("axes")->location,
-                 format("axes has {} numbers, but needs one, or one for each input", options.axes.items.size()));
+    reader.error(node.find("axes")->location, format("axes has {}, but needs one, or one for each input",
+                                                     counted(options.axes.items.size(), "number")));
   }
 }
 

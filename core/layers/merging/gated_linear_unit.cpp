@@ -2,6 +2,7 @@
 #include "core/graph/ops/elementwise/gated_linear_unit.h"
 
 #include "core/base/format.h"
+#include "core/base/table.h"
 #include "core/layers/activations.h"
 #include "core/layers/merging/merging.h"
 #include "core/layers/table.h"
@@ -29,8 +30,8 @@ struct GatedLinearUnitOptions final : MergingLayer {
 
 void check_gate_and_up(const GatedLinearUnitOptions& options, const Node& node, Reader& reader) {
   if (options.from.size() == 2) return;
-  reader.error(node.find("from")->location,
-               format("from names {} layers, but a gated linear unit needs two: [gate, up]", options.from.size()));
+  reader.error(node.find("from")->location, format("from names {}, but a gated linear unit needs two: [gate, up]",
+                                                   counted(options.from.size(), "layer")));
 }
 
 }  // namespace

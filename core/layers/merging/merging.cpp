@@ -2,6 +2,7 @@
 #include "core/layers/merging/merging.h"
 
 #include "core/base/format.h"
+#include "core/base/table.h"
 #include "core/graph/ops/elementwise/activations.h"
 #include "core/graph/ops/reshaping/shaping.h"
 
@@ -10,7 +11,7 @@ namespace trainctl {
 void check_several(const MergingLayer& options, const Node& node, Reader& reader) {
   if (options.from.size() >= 2) return;
   reader.error(node.find("from")->location,
-               format("from names {} layers, but at least two are needed", options.from.size()));
+               format("from names {}, but at least two are needed", counted(options.from.size(), "layer")));
 }
 
 Keys<AddOptions> AddOptions::keys() {

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "core/base/format.h"
+#include "core/base/table.h"
 #include "core/graph/ops/normalization/group_norm.h"
 #include "core/layers/normalization/norm.h"
 #include "core/layers/table.h"
@@ -31,7 +32,8 @@ struct GroupNormalizationOptions final : NormLayer {
     const std::int64_t channels = layer.shape(inputs[0]).back(), count = groups == -1 ? channels : groups;
     if (count == 0 || channels % count != 0) {
       return layer.error(
-          format("groups {} does not divide {} channels: {}", groups, channels, nearest(count, channels)), inputs[0]);
+          format("groups {} does not divide {}: {}", groups, counted(channels, "channel"), nearest(count, channels)),
+          inputs[0]);
     }
     return normalise(layer, inputs[0], std::make_shared<GroupNorm>(GroupNormAttributes{attributes(), count}));
   }

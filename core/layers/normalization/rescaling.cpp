@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "core/base/format.h"
+#include "core/base/table.h"
 #include "core/graph/ops/normalization/normalize.h"
 #include "core/layers/layer.h"
 #include "core/layers/table.h"
@@ -33,7 +34,7 @@ struct NormalizationOptions final : ChainedLayer {
     const std::int64_t channels = layer.shape(inputs[0]).back();
     const auto size = static_cast<std::int64_t>(mean.size());
     if (size != 1 && size != channels) {
-      return layer.error(format("{} means for {} channels", size, channels), inputs[0]);
+      return layer.error(format("{} for {}", counted(size, "mean"), counted(channels, "channel")), inputs[0]);
     }
     SampleFormat numbers;
     for (std::size_t i = 0; i < mean.size(); ++i) {

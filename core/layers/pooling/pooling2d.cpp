@@ -2,6 +2,7 @@
 #include "core/layers/pooling/pooling2d.h"
 
 #include "core/base/format.h"
+#include "core/base/table.h"
 #include "core/graph/ops/images/global_max_pool2d.h"
 #include "core/layers/images.h"
 
@@ -17,7 +18,8 @@ constexpr std::int64_t largest_max_image = 2'147'483'647;
 std::optional<std::string> problem_of(const Window& window, PoolMode mode) {
   for (std::size_t axis = 0; axis < 2; ++axis) {
     if (window.padding_before[axis] < window.size[axis]) continue;
-    return format("padding {} leaves windows of {} pixels empty", window.padding_before[axis], window.size[axis]);
+    return format("padding {} leaves windows of {} empty", window.padding_before[axis],
+                  counted(window.size[axis], "pixel"));
   }
   if (mode == PoolMode::average || checked_multiply(window.size[0], window.size[1]) <= largest_max_window) return {};
   return format("a window of {}x{} has more than {} elements", window.size[0], window.size[1], largest_max_window);

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "core/base/format.h"
+#include "core/base/table.h"
 #include "core/graph/ops/reshaping/permute.h"
 #include "core/graph/ops/reshaping/shaping.h"
 #include "core/layers/layer.h"
@@ -27,7 +28,8 @@ struct ReshapeOptions final : ChainedLayer {
     if (!fits) {
       std::string target;
       for (const std::int64_t size : target_shape) target += (target.empty() ? "" : "x") + std::to_string(size);
-      return layer.error(format("{} has {} values, which {} cannot hold", to_string(x), x.count(), target), inputs[0]);
+      return layer.error(format("{} has {}, which {} cannot hold", to_string(x), counted(x.count(), "value"), target),
+                         inputs[0]);
     }
     if (shape == x) return layer.output(inputs[0].tensor);
     return layer.output(layer.op(std::make_shared<Reshape>(layer.batch_of(shape)), {inputs[0].tensor})[0]);

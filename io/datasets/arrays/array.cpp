@@ -3,8 +3,11 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
+#include <type_traits>
 
+#include "core/base/format.h"
 #include "io/datasets/arrays/float32.h"
 
 namespace trainctl {
@@ -30,23 +33,49 @@ struct Float16 {
   }
 };
 
+// Returns the index of an element as NumPy writes it: [2, 0, 7].
+std::string index_text(const Shape& shape, std::int64_t element) {
+  std::string text;
+  for (int i = shape.rank() - 1; i >= 0; --i) {
+    text = std::to_string(element % shape[i]) + (text.empty() ? "" : ", ") + text;
+    element /= shape[i];
+  }
+  return "[" + text + "]";
+}
+
+// Throws NonFiniteError if a finite element became infinite.
+void check_range(const Array& array, const std::byte* from, std::int64_t first, std::int64_t count, const float* to) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    if (!std::isinf(to[i])) continue;
+    const auto value = load<double>(from + i * static_cast<std::int64_t>(sizeof(double)), array.big_endian);
+    if (std::isinf(value)) continue;
+    throw NonFiniteError(
+        ErrorKind::data, SourceLocation{array.path},
+        format("holds {} at index {}, which is {}", value, index_text(array.shape, first + i), beyond_float32),
+        "scale the array, correct the value, or leave out such samples with `on_error: skip`");
+  }
+}
+
+// Converts `count` elements at `from`, the first of which is element `first` of the array.
 template <class T, class To>
-void convert_elements(const std::byte* from, bool swap, std::int64_t count, To* to) {
-  for (std::int64_t i = 0; i < count; ++i, from += sizeof(T)) to[i] = static_cast<To>(load<T>(from, swap));
+void convert_elements(const Array& array, const std::byte* from, std::int64_t first, std::int64_t count, To* to) {
+  constexpr auto each = static_cast<std::int64_t>(sizeof(T));
+  for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<To>(load<T>(from + i * each, array.big_endian));
+  if constexpr (std::is_same_v<T, double> && std::is_same_v<To, float>) check_range(array, from, first, count, to);
 }
 
 template <class T, class To>
 void convert_as(const Array& array, std::int64_t first, std::int64_t count, To* to) {
   constexpr auto each = static_cast<std::int64_t>(sizeof(T));
   if (const std::byte* memory = array.bytes.in_memory()) {
-    return convert_elements<T>(memory + first * each, array.big_endian, count, to);
+    return convert_elements<T>(array, memory + first * each, first, count, to);
   }
   std::byte piece[16384];
   constexpr std::int64_t max_elements = sizeof piece / each;
   for (std::int64_t done = 0; done < count; done += max_elements) {
     const std::int64_t now = std::min(max_elements, count - done);
     array.bytes.read((first + done) * each, piece, now * each);
-    convert_elements<T>(piece, array.big_endian, now, to + done);
+    convert_elements<T>(array, piece, first + done, now, to + done);
   }
 }
 

@@ -32,7 +32,8 @@ struct Array {
   std::int64_t element_bytes() const { return size_of(type); }
 };
 
-// Converts elements [first, first + count) to float32.
+// Converts elements [first, first + count) to float32. Throws NonFiniteError with the index of a finite float64 that is
+// beyond the range of float32.
 void convert(const Array& array, std::int64_t first, std::int64_t count, float* to);
 // Converts elements [first, first + count) of an array of integers.
 void convert(const Array& array, std::int64_t first, std::int64_t count, std::int64_t* to);

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "core/base/format.h"
+#include "core/base/table.h"
 #include "io/datasets/arrays/array.h"
 #include "io/datasets/fingerprint.h"
 
@@ -20,8 +21,8 @@ std::vector<std::int32_t> read_labels(const Array& y, const DeclaredInfo& declar
     const std::int64_t label = wide[static_cast<std::size_t>(i)];
     if ((label >= 0 && label < limit) || label == declared.use.ignored) continue;
     if (declared.training && label >= 0) {
-      data_error(y.path,
-                 format("sample {} has class {}; the training split has {} classes, from 0", i / each, label, limit));
+      data_error(y.path, format("sample {} has class {}; the training split has {}, from 0", i / each, label,
+                                counted(limit, "class")));
     }
     data_error(
         y.path, format("sample {} has label {}, which is not in 0 to {}", i / each, label, limit - 1),
@@ -112,8 +113,8 @@ class ArrayTarget {
   ArrayTarget(Array y, std::int64_t size, const std::string& samples, const DeclaredInfo& declared, DatasetInfo& info)
       : y_(std::move(y)) {
     if (y_.shape.rank() == 0 || y_.shape[0] != size) {
-      data_error(y_.path,
-                 format("holds targets of shape {} for the {} samples in {}", to_string(y_.shape), size, samples));
+      data_error(y_.path, format("holds targets of shape {} for the {} in {}", to_string(y_.shape),
+                                 counted(size, "sample"), samples));
     }
     const std::optional<std::int64_t> classes = declared.known_classes();
     const std::int64_t each = y_.shape.count() / size;
@@ -128,7 +129,8 @@ class ArrayTarget {
       return;
     }
     if (classes.value_or(0) > 0) {
-      data_error(y_.path, format("holds {} values of targets for each sample, but a class number is expected", each),
+      data_error(y_.path,
+                 format("holds {} of targets for each sample, but a class number is expected", counted(each, "value")),
                  "store classes as integers from 0, or set `classes: 0`");
     }
     info.target = Shape{each};
@@ -156,8 +158,8 @@ class ArrayTarget {
  private:
   void check_target(const DeclaredInfo& declared, const DatasetInfo& info) const {
     if (!declared.training || declared.training->target == info.target) return;
-    data_error(y_.path, format("holds {} values of targets for each sample, but the training split has {}",
-                               info.target.count(), declared.training->target.count()));
+    data_error(y_.path, format("holds {} of targets for each sample, but the training split has {}",
+                               counted(info.target.count(), "value"), declared.training->target.count()));
   }
 
   // The largest class; -1 if there is none.
@@ -226,8 +228,8 @@ class ArrayDataset final : public Dataset {
  private:
   void keep_weights(const Array& weights, const DeclaredInfo& declared) {
     if (weights.shape.rank() == 0 || weights.shape[0] != size_ || weights.shape.count() == 0) {
-      data_error(weights.path,
-                 format("holds weights of shape {} for the {} samples in {}", to_string(weights.shape), size_, path_));
+      data_error(weights.path, format("holds weights of shape {} for the {} in {}", to_string(weights.shape),
+                                      counted(size_, "sample"), path_));
     }
     info_.weight = weights.shape.without_front();
     if (declared.training && !(declared.training->weight == info_.weight)) {

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "core/base/format.h"
+#include "core/base/table.h"
 #include "io/datasets/arrays/bytes.h"
 #include "io/datasets/fingerprint.h"
 #include "io/datasets/options.h"
@@ -82,7 +83,7 @@ class Cifar final : public Dataset {
     info_.sample = {side, side, 3};
     info_.classes = layout_.classes;
     if (declared.known_classes().value_or(layout_.classes) != layout_.classes) {
-      data_error(folder, format("has {} classes, but the config sets {}", layout_.classes,
+      data_error(folder, format("has {}, but the config sets {}", counted(layout_.classes, "class"),
                                 declared.known_classes().value_or(0)));
     }
     for (const std::string_view name : training ? layout_.training : layout_.test) {
@@ -161,7 +162,7 @@ class Cifar final : public Dataset {
     if (!exists(path)) return;
     info_.class_names = names_in(path);
     if (std::ssize(info_.class_names) == layout_.classes) return;
-    data_error(path, format("names {} classes, not {}", info_.class_names.size(), layout_.classes),
+    data_error(path, format("names {}, not {}", counted(info_.class_names.size(), "class"), layout_.classes),
                "get the file again, or remove it: classes then have numbers but no names");
   }
 

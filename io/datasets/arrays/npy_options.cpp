@@ -4,6 +4,7 @@
 
 #include "core/base/files.h"
 #include "core/base/format.h"
+#include "core/base/table.h"
 #include "io/datasets/arrays/npy.h"
 #include "io/datasets/options.h"
 #include "io/datasets/windows.h"
@@ -70,8 +71,8 @@ struct NpyOptions final : DatasetOptions {
       for (const auto& dataset : *list) {
         if (dataset->size() == group.size()) continue;
         data_error(dataset->name_of(0),
-                   format("is one of {} samples, and {} is one of {}", dataset->size(), group.inputs[0]->name_of(0),
-                          group.size()),
+                   format("is one of {}, and {} is one of {}", counted(dataset->size(), "sample"),
+                          group.inputs[0]->name_of(0), group.size()),
                    "each input and target needs a row for every sample");
       }
     }

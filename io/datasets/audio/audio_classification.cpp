@@ -5,6 +5,7 @@
 
 #include "core/base/files.h"
 #include "core/base/format.h"
+#include "core/base/table.h"
 #include "io/datasets/audio/audio_files.h"
 #include "io/datasets/audio/resampling.h"
 #include "io/datasets/audio/wav.h"
@@ -88,7 +89,8 @@ class AudioClassification final : public LabelledDataset {
 
   void check_alike(const std::string& path, const WavFormat& wav) const {
     if (wav.channels != channels_) {
-      data_error(path, format("has {} channels, but {} are expected, as in {}", wav.channels, channels_, model_),
+      data_error(path,
+                 format("has {}, but {} are expected, as in {}", counted(wav.channels, "channel"), channels_, model_),
                  format("convert it: ffmpeg -i IN -ac {} OUT.wav", channels_));
     }
     if (!resamples_ && wav.sampling_rate != info_.sampling_rate) {

@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "core/base/format.h"
+#include "core/base/table.h"
 #include "io/datasets/dataset.h"
 
 namespace trainctl {
@@ -64,8 +65,8 @@ void read_encoding(const InputFile& file, std::int64_t offset, std::int64_t byte
   }
   if (block != wav.channels * wav.value_bytes) {
     data_error(file.path(),
-               format("its header states blocks of {} bytes, but {} channels of {} bits need {}", block, wav.channels,
-                      bits, wav.channels * wav.value_bytes),
+               format("its header states blocks of {}, but {} of {} bits need {}", counted(block, "byte"),
+                      counted(wav.channels, "channel"), bits, wav.channels * wav.value_bytes),
                repair);
   }
 }

@@ -8,6 +8,7 @@
 #include "core/base/files.h"
 #include "core/base/format.h"
 #include "core/base/hash.h"
+#include "core/base/table.h"
 #include "io/datasets/class_folders.h"
 #include "io/datasets/fingerprint.h"
 #include "io/datasets/images/image_files.h"
@@ -36,8 +37,8 @@ class ImageFolder final : public Dataset {
     if (declared.training) info_.class_names = declared.training->class_names;
     info_.classes = std::ssize(info_.class_names);
     if (declared.classes && *declared.classes != info_.classes && !declared.targets_may_miss()) {
-      data_error(paths[0],
-                 format("has {} class folders, but the config sets {} classes", info_.classes, *declared.classes));
+      data_error(paths[0], format("has {} class folders, but the config sets {}", info_.classes,
+                                  counted(*declared.classes, "class")));
     }
     with_all_errors(info_.class_names, [&](const std::string& name) {
       for (const std::string& path : paths) add_folder(path + "/" + name, true);

@@ -9,6 +9,7 @@
 #include "core/base/files.h"
 #include "core/base/format.h"
 #include "core/base/hash.h"
+#include "core/base/table.h"
 #include "core/base/utf8.h"
 #include "io/datasets/fingerprint.h"
 #include "io/datasets/images/image_files.h"
@@ -138,7 +139,7 @@ class ImageText final : public Dataset {
     for (const TextImage& image : images_) {
       if (std::ssize(image.characters) > limit) {
         data_error(image.place,
-                   format("the text has {} characters, but targets have {}", image.characters.size(), limit),
+                   format("the text has {}, but targets have {}", counted(image.characters.size(), "character"), limit),
                    format("set `length: {}` or more, which is for all splits", longest));
       }
       std::transform(image.characters.begin(), image.characters.end(), row,

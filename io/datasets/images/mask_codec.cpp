@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "core/base/format.h"
+#include "core/base/table.h"
 #include "io/datasets/dataset.h"
 #include "io/datasets/images/image_codec.h"
 #include "io/datasets/images/png_reader.h"
@@ -38,8 +39,8 @@ void MaskClasses::apply(std::vector<std::byte>& pixels, std::int64_t columns, co
     const std::int64_t at = wrong - pixels.begin();
     const int value = std::to_integer<int>(*wrong);
     data_error(path,
-               format("has the value {} at row {}, column {}, which is none of the {} classes", value, at / columns,
-                      at % columns, classes),
+               format("has the value {} at row {}, column {}, which is none of the {}", value, at / columns,
+                      at % columns, counted(classes, "class")),
                format("set `ignore: {}` if such pixels have no class, `values` if classes are stored as other numbers "
                       "than 0 to {}, or the right number of `classes`",
                       value, classes - 1));

@@ -6,6 +6,7 @@
 #include "core/base/files.h"
 #include "core/base/format.h"
 #include "core/base/hash.h"
+#include "core/base/table.h"
 #include "io/datasets/fingerprint.h"
 #include "io/datasets/images/image_files.h"
 #include "io/datasets/images/mask_codec.h"
@@ -148,10 +149,10 @@ struct SegmentationFolderOptions final : DatasetOptions {
       throw Error(ErrorKind::config, "segmentation_folder needs `classes`, the number of classes of its masks");
     }
     if (classes.classes > no_class || (!values.empty() && std::ssize(values) != classes.classes)) {
-      throw Error(ErrorKind::config,
-                  values.empty()
-                      ? format("masks have at most {} classes, not {}", no_class, classes.classes)
-                      : format("`values` has {} numbers, but there are {} classes", values.size(), classes.classes));
+      throw Error(ErrorKind::config, values.empty()
+                                         ? format("masks have at most {} classes, not {}", no_class, classes.classes)
+                                         : format("`values` has {}, but there are {}", counted(values.size(), "number"),
+                                                  counted(classes.classes, "class")));
     }
     classes.of_value.fill(-1);
     for (std::int64_t c = 0; c < classes.classes; ++c) {

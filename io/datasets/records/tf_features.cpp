@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "core/base/format.h"
+#include "core/base/table.h"
 #include "core/spec/reader.h"
 #include "io/datasets/arrays/array.h"
 
@@ -42,7 +43,7 @@ TfFeature read_named(Cursor& cursor, const FeatureSpans& spans, const std::strin
   if (found == spans.end()) data_error(name, format("has no feature '{}'", key));
   TfFeature feature;
   if (!read_feature(cursor, found->second, max_values, feature)) {
-    data_error(name, format("feature '{}' is damaged, or has more than {} values", key, max_values));
+    data_error(name, format("feature '{}' is damaged, or has more than {}", key, counted(max_values, "value")));
   }
   if (feature.count() == 0) data_error(name, format("feature '{}' is empty", key));
   return feature;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/base/format.h"
+#include "core/base/table.h"
 #include "io/datasets/arrays/array.h"
 #include "io/datasets/images/image_codec.h"
 #include "io/datasets/options.h"
@@ -192,8 +193,8 @@ void TfRecords::read_numbers(Cursor& cursor, const FeatureSpans& spans, const st
       data_error(name, format("feature '{}' holds no {}", key, tokens_ > 0 ? "whole numbers" : "numbers"));
     }
     if (feature.count() != widths_[i]) {
-      data_error(name,
-                 format("feature '{}' has {} values, but the first record has {}", key, feature.count(), widths_[i]));
+      data_error(name, format("feature '{}' has {}, but the first record has {}", key,
+                              counted(feature.count(), "value"), widths_[i]));
     }
     for (const std::int64_t number : feature.integers) {
       if (tokens_ == 0) {

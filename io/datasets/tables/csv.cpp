@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/base/format.h"
+#include "core/base/table.h"
 #include "io/datasets/arrays/array.h"
 #include "io/datasets/tables/csv_columns.h"
 #include "io/datasets/tables/csv_header.h"
@@ -125,7 +126,7 @@ std::optional<Table> read_table(const std::vector<std::string>& paths, const Csv
     for (; lines.next(fields); any = true) {
       const LineLocation at = lines.place();
       if (fields.size() != in_file.size()) {
-        data_error(path, format("line {} has {} fields, not {}", at.line, fields.size(), in_file.size()),
+        data_error(path, format("line {} has {}, not {}", at.line, counted(fields.size(), "field"), in_file.size()),
                    "quote fields that hold the delimiter, or set another `delimiter`");
       }
       in_order.clear();

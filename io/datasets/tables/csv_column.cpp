@@ -5,6 +5,7 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <iterator>
 #include <limits>
 
@@ -21,6 +22,22 @@ constexpr float missing_value = std::numeric_limits<float>::quiet_NaN();
 // The largest number of different words in a column that is not listed in `categorical`, and in a column that is
 // listed.
 constexpr std::size_t max_words_automatic = 1000, max_words_categorical = 65536;
+
+// Reads a decimal number; it is infinite if it is beyond the range of float32, and 0 if it is too small.
+std::optional<float> float32_of(std::string_view text) {
+  text = trimmed(text);
+  if (text.starts_with('+')) text.remove_prefix(1);
+  if (text.find_first_of("iInN") != std::string_view::npos) return std::nullopt;  // "inf", "nan"
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (end != text.data() + text.size()) return std::nullopt;
+  // std::from_chars does not tell whether a number is too large or too small for float64.
+  if (error == std::errc::result_out_of_range)
+    value = std::strtod(std::string(text).c_str(), nullptr);
+  else if (error != std::errc())
+    return std::nullopt;
+  return static_cast<float>(value);
+}
 
 std::string where(const FieldLocation& location) {
   return format("line {}, column '{}'", location.line, location.column);
@@ -40,13 +57,13 @@ std::string_view trimmed(std::string_view text) {
 }
 
 std::optional<float> number_in(std::string_view text) {
-  text = trimmed(text);
-  if (text.starts_with('+')) text.remove_prefix(1);
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const auto narrow = static_cast<float>(value);
-  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(narrow)) return std::nullopt;
-  return narrow;
+  const std::optional<float> number = float32_of(text);
+  return number && std::isfinite(*number) ? number : std::nullopt;
+}
+
+bool exceeds_float32(std::string_view text) {
+  const std::optional<float> number = float32_of(text);
+  return number && !std::isfinite(*number);
 }
 
 bool has_decimal_comma(std::string_view text) {
@@ -95,6 +112,10 @@ void refuse_field(const FieldLocation& location, std::string_view text, const st
     data_error(location.path, format("{}: '{}' is not a number, but means a missing value", where(location), shown),
                or_else("choose with `missing` what replaces missing values"));
   }
+  if (exceeds_float32(text)) {
+    data_error(location.path, format("{}: '{}' is {}", where(location), shown, beyond_float32),
+               or_else("scale the column, or correct the field"));
+  }
   if (is_date(text)) {
     data_error(
         location.path, format("{}: '{}' is a date, not a number", where(location), shown),
@@ -141,7 +162,8 @@ void CsvColumn::add(std::string_view field, const LineLocation& line) {
     values_.push_back(*number);
     return;
   }
-  if (kind_ == ColumnKind::numeric || has_numbers_ || is_date(text)) refuse_field(location(line), text);
+  if (kind_ == ColumnKind::numeric || has_numbers_ || is_date(text) || exceeds_float32(text))
+    refuse_field(location(line), text);
   add_word(text, line);
 }
 

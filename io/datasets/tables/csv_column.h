@@ -16,6 +16,8 @@ namespace trainctl {
 std::string_view trimmed(std::string_view text);
 // Reads a finite float32, written in decimal; blanks around it and a plus sign are accepted.
 std::optional<float> number_in(std::string_view text);
+// Whether a text is a decimal number that is too large for float32, such as 1e39.
+bool exceeds_float32(std::string_view text);
 // Whether a text is a mark for a missing value: NA, N/A, NaN, nan, NULL, null or ?.
 bool is_mark(std::string_view text);
 // Whether a text is a number with a decimal comma: 3,14 or 1.234,5.

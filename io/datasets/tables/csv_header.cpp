@@ -37,6 +37,7 @@ std::string other_delimiter(std::string_view text, char delimiter) {
 
 bool first_line_is_sample(const std::string& path, char delimiter) {
   constexpr int max_lines = 1000;
+  const auto is_number = [](std::string_view text) { return number_in(text) || exceeds_float32(text); };
   CsvLines lines(path, delimiter);
   std::vector<std::string_view> fields;
   if (!lines.next(fields)) return false;
@@ -49,8 +50,8 @@ bool first_line_is_sample(const std::string& path, char delimiter) {
     for (std::size_t i = 0; i < first.size(); ++i) {
       const std::string_view text = trimmed(fields[i]);
       const bool missing = text.empty() || is_mark(text);
-      if (!missing && number_in(first[i]).has_value() != number_in(text).has_value()) return false;
-      alike[i] = alike[i] || (number_in(first[i]) ? number_in(text).has_value() : text == first[i]);
+      if (!missing && is_number(first[i]) != is_number(text)) return false;
+      alike[i] = alike[i] || (is_number(first[i]) ? is_number(text) : text == first[i]);
     }
   }
   return read > 0 && std::find(alike.begin(), alike.end(), false) == alike.end() && !may_be_names(first);

@@ -35,7 +35,7 @@ bool CsvTarget::add(const std::vector<std::string_view>& fields, const LineLocat
       add_word(column, text, line);
     } else if (const std::optional<float> value = number_in(text)) {
       values_.push_back(*value);
-    } else if (kind_ == TargetKind::automatic && values_.empty()) {
+    } else if (kind_ == TargetKind::automatic && values_.empty() && !exceeds_float32(text)) {
       return false;
     } else {
       refuse(column, text, line);
@@ -47,7 +47,7 @@ bool CsvTarget::add(const std::vector<std::string_view>& fields, const LineLocat
 void CsvTarget::add_word(const TargetColumn& column, std::string_view text, const LineLocation& line) {
   if (!column.categorical) {
     const bool number = number_in(text).has_value();
-    if (!number && (is_date(text) || is_mark(text))) refuse(column, text, line);
+    if (!number && (is_date(text) || is_mark(text) || exceeds_float32(text))) refuse(column, text, line);
     if (!number && first_word_.empty()) {
       first_word_ = text;
       first_line_ = line;

@@ -7,6 +7,7 @@
 
 #include "core/base/files.h"
 #include "core/base/format.h"
+#include "core/base/table.h"
 #include "core/spec/suggestion.h"
 #include "io/datasets/dataset.h"
 #include "io/datasets/tables/csv_column.h"
@@ -39,7 +40,8 @@ std::vector<FileRow> read_file_table(const std::string& path, const NamedColumn&
   while (lines.next(fields)) {
     const std::string where = format("line {}", lines.place().line);
     if (fields.size() != width) {
-      data_error(path, format("{} has {} fields, not {}", where, fields.size(), width), "quote fields with commas");
+      data_error(path, format("{} has {}, not {}", where, counted(fields.size(), "field"), width),
+                 "quote fields with commas");
     }
     FileRow row{(folder / std::string(trimmed(fields[files]))).string(), {}, format("{}, {}", path, where)};
     if (file_type(row.path) == FileType::absent || is_folder(row.path)) {

@@ -3,6 +3,7 @@
 
 #include "core/base/format.h"
 #include "core/base/hash.h"
+#include "core/base/table.h"
 #include "core/base/utf8.h"
 #include "io/datasets/class_numbers.h"
 #include "io/datasets/options.h"
@@ -112,7 +113,9 @@ class ClassifiedTexts final : public Dataset {
   static void check_embedding(const std::string& path, std::int64_t vocabulary, std::int64_t embedding,
                               const std::string& how) {
     if (embedding == 0 || vocabulary <= embedding) return;
-    data_error(path, format("has a vocabulary of {} tokens, but the embedding has {} rows", vocabulary, embedding),
+    data_error(path,
+               format("has a vocabulary of {}, but the embedding has {}", counted(vocabulary, "token"),
+                      counted(embedding, "row")),
                "set a larger input_dim, " + how);
   }
 

@@ -6,6 +6,7 @@
 #include "core/base/files.h"
 #include "core/base/format.h"
 #include "core/base/json_parse.h"
+#include "core/base/table.h"
 #include "core/base/utf8.h"
 #include "io/datasets/dataset.h"
 #include "io/datasets/tables/csv_header.h"
@@ -168,9 +169,10 @@ void CorpusPieces::next_rows(CorpusPiece& piece) {
   std::vector<std::string_view> fields;
   for (std::size_t bytes = 0; bytes < piece_bytes && open_->rows->next(fields);) {
     if (fields.size() != open_->columns) {
-      data_error(piece.file->path,
-                 format("line {} has {} fields, not {}", open_->rows->place().line, fields.size(), open_->columns),
-                 "quote fields that hold commas");
+      data_error(
+          piece.file->path,
+          format("line {} has {}, not {}", open_->rows->place().line, counted(fields.size(), "field"), open_->columns),
+          "quote fields that hold commas");
     }
     CorpusRow& row = piece.rows.emplace_back();
     row.text = fields[open_->text];

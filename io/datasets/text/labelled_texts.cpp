@@ -80,7 +80,7 @@ std::vector<WorkedText> work_on(const CorpusPiece& piece, const CorpusFormat& fo
     const std::size_t end = std::min(text.find('\n', at), text.size());
     std::string_view content = text.substr(at, end - at);
     if (content.ends_with('\r')) content.remove_suffix(1);
-    if (!content.empty()) add(content, "", line);
+    add(content, "", line);
     at = end + 1;
   }
   return found;

@@ -1,8 +1,11 @@
 // The data set of texts and token files, for language models.
 #include <algorithm>
 
+#include "core/base/files.h"
 #include "core/base/format.h"
+#include "core/base/table.h"
 #include "io/datasets/concatenated.h"
+#include "io/datasets/inputs.h"
 #include "io/datasets/options.h"
 #include "io/datasets/preparation.h"
 #include "io/datasets/text/corpus.h"
@@ -57,6 +60,19 @@ struct TextOptions final : DatasetOptions {
            std::none_of(all.begin(), all.end(), [](const auto& piece) { return is_token_file(piece.path.text); });
   }
 
+  std::shared_ptr<const Dataset> open_inputs(const std::vector<std::string>& paths,
+                                             const DeclaredInfo& declared) const override {
+    for (const std::string& path : paths) {
+      if (holds_input_array(path)) continue;
+      if (!exists(path)) data_error(path, "does not exist");
+      throw Error(ErrorKind::config, path + " is text, and a language model predicts how a text goes on",
+                  format("--prompts {} continues each of its lines, and --prompt TEXT a single text; `trainctl eval` "
+                         "computes the loss of texts",
+                         path));
+    }
+    return DatasetOptions::open_inputs(paths, declared);
+  }
+
   std::optional<LanguageText> language_text() const override {
     const auto opened =
         tokenizer ? open_tokenizer(*tokenizer) : tokenizer_for(find_corpus(paths_of(pieces(), "text")[0]));
@@ -91,10 +107,10 @@ struct TextOptions final : DatasetOptions {
         std::find_if(inputs.begin(), inputs.end(), [](const auto& input) { return input.name == documents_input; });
     const bool has_documents = found != inputs.end();
     if (declared.use.targets.size() > 1) {
-      throw Error(
-          ErrorKind::config,
-          format("text has one target, the next tokens, but the model has {} outputs", declared.use.targets.size()),
-          "give the model one output");
+      throw Error(ErrorKind::config,
+                  format("text has one target, the next tokens, but the model has {}",
+                         counted(declared.use.targets.size(), "output")),
+                  "give the model one output");
     }
     if (has_documents != document_numbers) {
       throw Error(
@@ -105,7 +121,7 @@ struct TextOptions final : DatasetOptions {
     }
     if (inputs.size() != (has_documents ? 2U : 1U)) {
       throw Error(ErrorKind::config,
-                  format("the model has {} inputs, but text provides the tokens{}", inputs.size(),
+                  format("the model has {}, but text provides the tokens{}", counted(inputs.size(), "input"),
                          has_documents ? " and the numbers of documents" : ""),
                   "name the inputs tokens and documents");
     }

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "core/base/format.h"
+#include "core/base/table.h"
 #include "io/datasets/arrays/inflate.h"
 
 namespace trainctl {
@@ -64,8 +65,8 @@ std::int64_t read_fields(const NiftiHeader& header, NiftiVolume& volume) {
   const std::string& path = volume.stored.path;
   const std::int64_t dimensions = header.size(0);
   if (dimensions < 3 || dimensions > 7) {
-    data_error(path,
-               format("its header states {} dimensions, but only volumes are read, which have 3 to 7", dimensions));
+    data_error(path, format("its header states {}, but only volumes are read, which have 3 to 7",
+                            counted(dimensions, "dimension")));
   }
   std::vector<std::int64_t> sizes;
   std::int64_t channels = 1;
@@ -134,8 +135,8 @@ NiftiVolume read_nifti(const std::string& path) {
   const bool compressed = is_gzip(file);
   const Bytes head = compressed ? inflate_prefix(file, Deflate::gzip, header_bytes, path) : prefix(file, header_bytes);
   if (head.size() < header_bytes) {
-    data_error(path,
-               format("is not a NIfTI-1 file: it has {} bytes, and its header needs {}", head.size(), header_bytes));
+    data_error(path, format("is not a NIfTI-1 file: it has {}, and its header needs {}", counted(head.size(), "byte"),
+                            header_bytes));
   }
   const std::int64_t begin = read_fields(NiftiHeader(head.in_memory(), path), volume);
   const std::int64_t bytes = checked_bytes(volume.stored.shape, volume.stored.element_bytes(), path);

@@ -1,13 +1,12 @@
 // The data set of NIfTI volumes with a class or a value each.
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <optional>
 #include <utility>
 
 #include "core/base/format.h"
 #include "io/datasets/class_folders.h"
 #include "io/datasets/labelled_dataset.h"
+#include "io/datasets/tables/csv_column.h"
 #include "io/datasets/volumes/nifti.h"
 
 namespace trainctl {
@@ -72,12 +71,14 @@ class VolumeFiles final : public LabelledDataset {
     if (!in_tables_) data_error(path, "is a folder, but `value_column` is a column of a table", "give a .csv file");
     info_.target = {1};
     for (const LabelledFiles::File& of : files_) {
-      float value = 0;
-      const auto [end, problem] = std::from_chars(of.label.data(), of.label.data() + of.label.size(), value);
-      if (problem != std::errc() || end != of.label.data() + of.label.size() || !std::isfinite(value)) {
-        data_error(of.place, format("the value '{}' is not a number", of.label.substr(0, 40)), "correct the line");
+      const std::optional<float> value = number_in(of.label);
+      if (!value) {
+        data_error(of.place,
+                   format("the value '{}' is {}", of.label.substr(0, 40),
+                          exceeds_float32(of.label) ? beyond_float32 : "not a number"),
+                   "correct the line");
       }
-      values_.push_back(value);
+      values_.push_back(*value);
     }
   }
 

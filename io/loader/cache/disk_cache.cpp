@@ -16,6 +16,7 @@
 #include "core/base/format.h"
 #include "core/base/hash.h"
 #include "core/base/log.h"
+#include "core/base/table.h"
 #include "io/checkpoint/temporary_name.h"
 #include "io/loader/cache/cache.h"
 
@@ -146,8 +147,8 @@ void check_space(const std::string& path, std::int64_t rows, std::int64_t row_by
   const std::int64_t needed = checked_multiply(rows, checked_add(hash_bytes, row_bytes)) - held;
   if (needed <= free) return;
   throw Error(ErrorKind::resource, SourceLocation{path},
-              format("`cache: disk` needs {} more for {} samples, but only {} are free", byte_text(needed), rows,
-                     byte_text(free)),
+              format("`cache: disk` needs {} more for {}, but only {} are free", byte_text(needed),
+                     counted(rows, "sample"), byte_text(free)),
               "set `cache_path` to a folder with more free space, or leave `cache` out");
 }
 

@@ -10,6 +10,7 @@
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/base/memory.h"
+#include "core/base/table.h"
 
 namespace trainctl {
 namespace {
@@ -43,8 +44,8 @@ MemoryCache::MemoryCache(std::int64_t samples, std::int64_t used, std::int64_t r
   const std::int64_t available = available_memory().value_or(std::numeric_limits<std::int64_t>::max());
   if (overflow || used * row_bytes > available) {
     throw Error(ErrorKind::resource,
-                format("`cache: memory` needs {:.1f} GB for {} samples, but only {:.1f} GB are free",
-                       static_cast<double>(used) * static_cast<double>(row_bytes) / 1e9, used,
+                format("`cache: memory` needs {:.1f} GB for {}, but only {:.1f} GB are free",
+                       static_cast<double>(used) * static_cast<double>(row_bytes) / 1e9, counted(used, "sample"),
                        static_cast<double>(available) / 1e9),
                 "leave `cache` out: the samples are then read again in every epoch");
   }

@@ -7,6 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/base/format.h"
+#include "core/base/table.h"
 #include "io/loader/images/reverse.h"
 
 namespace trainctl {
@@ -45,8 +46,8 @@ void Affine::then(const std::vector<double>& next_scale, const std::vector<doubl
   const std::size_t channels = std::max({scale.size(), next_scale.size(), next_offset.size()});
   for (const std::size_t size : {scale.size(), next_scale.size(), next_offset.size()}) {
     if (size != 1 && size != channels) {
-      throw Error(ErrorKind::config,
-                  format("`transform` normalizes the same samples with {} and with {} channels", size, channels));
+      throw Error(ErrorKind::config, format("`transform` normalizes the same samples with {} and with {}", size,
+                                            counted(channels, "channel")));
     }
   }
   const auto at = [](const std::vector<double>& list, std::size_t i) { return list[list.size() == 1 ? 0 : i]; };
@@ -66,9 +67,10 @@ std::vector<double> Affine::stored(double y) const {
 
 void check_channels(const Affine& affine, std::int64_t channels) {
   if (affine.uniform() || static_cast<std::int64_t>(affine.scale.size()) == channels) return;
-  throw Error(ErrorKind::config,
-              format("`transform` normalizes {} channels, but the samples have {}", affine.scale.size(), channels),
-              "set one value for each channel, or one for all");
+  throw Error(
+      ErrorKind::config,
+      format("`transform` normalizes {}, but the samples have {}", counted(affine.scale.size(), "channel"), channels),
+      "set one value for each channel, or one for all");
 }
 
 AffineRow::AffineRow(const Affine& affine, std::int64_t channels, std::int64_t elements)

@@ -2,6 +2,7 @@
 #include "io/loader/images/transform_options.h"
 
 #include "core/base/format.h"
+#include "core/base/table.h"
 #include "io/loader/images/augment_options.h"
 
 namespace trainctl {
@@ -85,7 +86,7 @@ struct NormalizeOptions final : TransformOptions {
           const std::size_t means = options.mean.items.size(), deviations = options.std.items.size();
           if (means > 1 && deviations > 1 && means != deviations) {
             reader.error(node.location,
-                         format("normalize has {} values of `mean`, but {} of `std`", means, deviations));
+                         format("normalize has {} of `mean`, but {} of `std`", counted(means, "value"), deviations));
           }
         });
   }

@@ -4,18 +4,12 @@
 
 #include <cstdint>
 
-#include "core/base/error.h"
 #include "io/datasets/dataset.h"
 
 namespace trainctl {
 
 // What happens if a sample cannot be read: stop: the run ends; skip: the sample gets weight 0.
 enum class OnError { stop, skip };
-
-// The error, of kind `data`, for a sample or target that holds NaN or infinity.
-struct NonFiniteError final : Error {
-  using Error::Error;
-};
 
 // Reads a sample. Throws the errors of Dataset::read(), and NonFiniteError with the sample's name if a value of the
 // sample or of its target is NaN or infinite as float32; the remedy suggests `on_error: skip` unless `skips` is true.

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/base/format.h"
+#include "core/base/table.h"
 #include "io/datasets/cache_folder.h"
 #include "io/datasets/images/mask_codec.h"
 #include "io/loader/inputs/input_plan.h"
@@ -109,7 +110,7 @@ std::shared_ptr<const Mixing> mixing_of(const DataOptions& options, const std::v
   const auto refuse = [&](const std::string& what) {
     throw Error(ErrorKind::config, location, "mixup and cutmix mix whole samples, but " + what, "leave them out");
   };
-  if (plans.size() > 1) refuse(format("the samples have {} inputs", plans.size()));
+  if (plans.size() > 1) refuse(format("the samples have {}", counted(plans.size(), "input")));
   std::int64_t classes = -1;
   for (const auto& target : training.targets) {
     const DatasetInfo& info = target->info();

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/base/format.h"
+#include "core/base/table.h"
 #include "io/datasets/utf8_names.h"
 #include "io/loader/options.h"
 
@@ -24,9 +25,18 @@ Subset::Split split_off(const ValidationOptions& validation, const Dataset& inpu
     }
     return {Subset::range(0, parts->training_end), Subset::range(parts->validation_begin, samples)};
   }
-  if (!validation.stratify || !classes) return Subset::split(samples, *validation.split, seed);
-  return Subset::stratified(
-      samples, [&](std::int64_t i) { return classes->label(i); }, *validation.split, seed);
+  Subset::Split split = !validation.stratify || !classes
+                            ? Subset::split(samples, *validation.split, seed)
+                            : Subset::stratified(
+                                  samples, [&](std::int64_t i) { return classes->label(i); }, *validation.split, seed);
+  if (samples > 0 && split.training.size() == 0) {
+    throw Error(
+        ErrorKind::config,
+        format("`validation: {{split: {}}}` splits off {}, which leaves no sample of {} for training",
+               *validation.split, counted(split.validation.size(), "sample"), grouped(samples)),
+        samples == 1 ? "training and validation need at least one sample each" : "set a smaller split, such as 0.2");
+  }
+  return split;
 }
 
 bool has_classes(const Dataset& target) { return target.info().classes > 0 && target.info().target.rank() == 0; }
@@ -57,8 +67,9 @@ DatasetGroup open_training(const DataOptions& options, std::uint64_t seed, const
       (use.targets.size() > 1 && !dataset.holds_several_outputs())) {
     throw Error(
         ErrorKind::config, options.dataset.location,
-        format("the model has {} inputs and {} outputs, but {} supports only one {}", use.inputs.size(),
-               use.targets.size(), options.dataset.name, dataset.holds_several() ? "output" : "of each"),
+        format("the model has {} and {}, but {} supports only one {}", counted(use.inputs.size(), "input"),
+               counted(use.targets.size(), "output"), options.dataset.name,
+               dataset.holds_several() ? "output" : "of each"),
         options.dataset.name == "csv"
             ? "name the columns of each input and of each output: inputs: {NAME: [COLUMN, ...], ...} and targets: "
               "{NAME: COLUMN, ...}"

@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/base/format.h"
+#include "core/base/table.h"
 #include "io/text/files/base64.h"
 #include "io/text/models/bpe.h"
 #include "io/text/pipeline/pipeline.h"
@@ -129,7 +130,7 @@ std::unique_ptr<Tokenizer> read_ranks(std::string_view text, const std::string& 
   }
   if (found == nullptr) {
     throw Error(ErrorKind::data, SourceLocation{path},
-                format("the file has {} ranks, which is none of tiktoken's encodings", ranks.count()),
+                format("the file has {}, which is none of tiktoken's encodings", counted(ranks.count(), "rank")),
                 "name the encoding whose pattern it uses: " + names);
   }
   PipelineParts parts;

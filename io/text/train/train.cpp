@@ -6,6 +6,7 @@
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/base/json.h"
+#include "core/base/table.h"
 #include "io/text/files/tokenizer_json.h"
 #include "io/text/pipeline/normalizer.h"
 #include "io/text/pipeline/pre_tokenizer.h"
@@ -141,8 +142,8 @@ TrainedTokenizer train_tokenizer(const VocabularyRequest& request) {
   const auto size = static_cast<std::int64_t>(trained.tokens.size());
   if (size > request.vocabulary_size) {
     throw Error(ErrorKind::config,
-                format("a vocabulary of {} tokens is too small: its special tokens and characters are {}",
-                       request.vocabulary_size, size),
+                format("a vocabulary of {} is too small: its special tokens and characters are {}",
+                       counted(request.vocabulary_size, "token"), size),
                 format("ask for at least {} tokens", size));
   }
   return {file_text(request, trained), size, static_cast<std::int64_t>(trained.merges.size()),

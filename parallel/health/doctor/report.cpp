@@ -83,8 +83,8 @@ std::string host_text(const std::vector<Json>& info, const Json& rank) {
   all += line("trainctl", text(rank["version"]));
   all += line("MPI", format("{}, built with {}; mpirun: {}", text(rank["mpi"]["found"]), text(rank["mpi"]["built"]),
                             text(rank["mpi"]["mpirun"])));
-  all +=
-      line("processor", format("{}; {} cores usable on the host", text(rank["processor"]), rank["cores"].get<int>()));
+  all += line("processor",
+              format("{}; {} usable on the host", text(rank["processor"]), counted(rank["cores"].get<int>(), "core")));
   all += line("memory", format("{}, {} free; /dev/shm: {} free; lockable: {}", bytes(rank["memory_bytes"]["total"]),
                                bytes(rank["memory_bytes"]["free"]), bytes(rank["shared_memory_free_bytes"]),
                                bytes(rank["locked_memory_limit_bytes"], "all")));

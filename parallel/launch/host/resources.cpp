@@ -19,6 +19,7 @@
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/base/memory.h"
+#include "core/base/table.h"
 
 namespace trainctl {
 namespace {
@@ -84,8 +85,8 @@ double start_seconds(const RanksNeed& need) {
 }
 
 std::string start_text(const RanksNeed& need) {
-  const std::string cores = need.cores == 1 ? "1 core" : format("{} cores", need.cores);
-  return format("{} ranks on {} take about {:.0f} s to start", need.ranks, cores, start_seconds(need));
+  const std::string cores = counted(need.cores, "core");
+  return format("{} on {} take about {:.0f} s to start", counted(need.ranks, "rank"), cores, start_seconds(need));
 }
 
 std::int64_t memory_kills() {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/base/format.h"
+#include "core/base/table.h"
 
 namespace trainctl {
 namespace {
@@ -51,7 +52,8 @@ Policy restart_policy(int max) {
     const int restarts = static_cast<int>(outcomes.size()) - 1;
     if (requests.asked || max == 0 || !may_pass(outcomes.back(), restarts == 0)) return {};
     if (restarts >= max) {
-      return {.why_not = format("the run has started again {} times, which is the most (cluster.restarts)", restarts)};
+      return {.why_not = format("the run has started again {}, which is the most (cluster.restarts)",
+                                counted(restarts, "time"))};
     }
     const int without = attempts_without_progress(outcomes);
     if (without >= most_without_progress) {

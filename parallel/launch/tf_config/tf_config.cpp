@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/base/format.h"
@@ -51,6 +53,16 @@ void add_tasks(TfConfig& config, const Json& cluster, const std::string& type) {
   }
 }
 
+void refuse_same_addresses(const TfConfig& config) {
+  std::map<std::pair<std::string, int>, const TfTask*> known;
+  for (const TfTask& task : config.tasks) {
+    const auto [found, is_new] = known.emplace(std::pair(task.host, task.port), &task);
+    if (is_new) continue;
+    refuse(format("{} and {} have the same address, {}:{}", found->second->name(), task.name(), task.host, task.port),
+           "list each task once; tasks on the same host need different ports");
+  }
+}
+
 // Parses an index from 0, given as a number or a string.
 int read_index(const Json& value) {
   const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
@@ -75,6 +87,7 @@ TfConfig read(const Json& json) {
   const int index = read_index(json["task"].at("index"));
   refuse_other_tasks(type, cluster);
   for (const char* each : {"chief", "worker"}) add_tasks(config, cluster, each);
+  refuse_same_addresses(config);
   const auto own = std::find_if(config.tasks.begin(), config.tasks.end(),
                                 [&](const TfTask& task) { return task.type == type && task.index == index; });
   if (own == config.tasks.end())

@@ -94,11 +94,11 @@ SizesAndSeconds measure_calls(Communicator& ranks, Backend& backend, Stream& str
   return sizes;
 }
 
-// Measures until two results agree; returns the chosen result, followed by the spread.
-SizesAndSeconds repeat(const std::function<SizesAndSeconds()>& measure) {
+// Measures until two results agree or the time is over; returns the chosen result, followed by the spread.
+SizesAndSeconds repeat(const std::function<SizesAndSeconds()>& measure, const OutOfTime& out_of_time) {
   Repeated repeated(3, 0.06);
   std::vector<SizesAndSeconds> results;
-  while (!repeated.settled()) {
+  while (!repeated.settled(out_of_time && out_of_time())) {
     results.push_back(measure());
     std::vector<double> seconds;
     for (std::size_t i = 1; i < results.back().size(); i += 2) seconds.push_back(results.back()[i]);
@@ -148,14 +148,14 @@ bool has_communication(const Measurements& measurements, int ranks) {
 }
 
 Measurements measure_communication(Communicator& ranks, Backend& backend, const Measurements& known,
-                                   const std::function<void()>& beat) {
+                                   const std::function<void()>& beat, const OutOfTime& out_of_time) {
   const auto stream = backend.compute_stream();
   Measurements found;
   const auto complete = [&](const std::string& key, const std::function<SizesAndSeconds()>& measure) {
     const std::optional<double> spread = spread_of(known, key);
     if (spread && *spread <= wide_spread) return;
     beat();
-    found.record(key, repeat(measure));
+    found.record(key, repeat(measure, out_of_time));
   };
   for (const Kind kind : kinds) {
     for (const bool shared : {false, true}) {

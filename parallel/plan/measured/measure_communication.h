@@ -8,6 +8,7 @@
 #include "parallel/plan/costs.h"
 #include "parallel/plan/measured/alpha_beta.h"
 #include "parallel/plan/measured/measurements.h"
+#include "parallel/plan/measured/repeated.h"
 
 namespace trainctl {
 
@@ -27,9 +28,10 @@ bool has_communication(const Measurements& measurements, int ranks);
 
 // Times all kinds and copies that are missing in `known` or have a wide spread there, for growing sizes, in a few
 // seconds altogether. Each is timed twice, and again until two results agree (Repeated). Calls `beat` before each kind.
-// All ranks must call this function; `known` and the result are equal on all ranks.
+// If `out_of_time` returns true, no measurement is taken more than twice. All ranks must call this function; `known`
+// and the result are equal on all ranks.
 Measurements measure_communication(Communicator& ranks, Backend& backend, const Measurements& known,
-                                   const std::function<void()>& beat);
+                                   const std::function<void()>& beat, const OutOfTime& out_of_time = {});
 
 // Returns the model of a kind, or of copies, by its key; empty if it was not measured.
 std::optional<AlphaBeta> communication_model(const Measurements& measurements, const std::string& key);

@@ -40,13 +40,14 @@ bool has_loading(const Measurements& measurements, const std::string& key) {
   return values != nullptr && values->size() == 2 && values->back() <= wide_spread;
 }
 
-std::vector<double> measure_loading(BatchSource& source, Communicator& together, double seconds) {
+std::vector<double> measure_loading(BatchSource& source, Communicator& together, double seconds,
+                                    const OutOfTime& out_of_time) {
   constexpr int warm_up = 16;              // number of batches: more than are prefetched
   const double beginning = seconds_now();  // the warm-up lets the number of workers adapt
   for (int i = 0; i < warm_up || seconds_now() - beginning < seconds / 2; ++i) source.next();
   Repeated repeated(5, 0.05);
   std::vector<double> times;
-  while (!repeated.settled()) {
+  while (!repeated.settled(out_of_time && out_of_time())) {
     times.push_back(seconds_of_sample(source, together, seconds / 2));
     repeated.add({times.back()});
   }

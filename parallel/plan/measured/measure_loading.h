@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "parallel/plan/measured/measurements.h"
+#include "parallel/plan/measured/repeated.h"
 
 namespace trainctl {
 
@@ -22,6 +23,7 @@ bool has_loading(const Measurements& measurements, const std::string& key);
 // Returns {seconds, spread} of loading one sample of a rank's share with all of its loading threads while the rank is
 // otherwise idle. Requests batches for about `seconds`, twice, and again until two results agree (Repeated). All ranks
 // of `together` must call this function, to measure at the same time; the result is the mean over them.
-std::vector<double> measure_loading(BatchSource& source, Communicator& together, double seconds);
+std::vector<double> measure_loading(BatchSource& source, Communicator& together, double seconds,
+                                    const OutOfTime& out_of_time = {});
 
 }  // namespace trainctl

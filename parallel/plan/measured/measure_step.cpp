@@ -91,8 +91,8 @@ class StepTimer {
     engine_.upload();
   }
 
-  // Runs steps for about `seconds`.
-  void run(double seconds) {
+  // Runs steps for about `seconds`, or for a quarter of them if it is `hurried`.
+  void run(double seconds, bool hurried) {
     constexpr int warm_up = 3;
     steps_.clear();
     recorder_ = {};
@@ -101,7 +101,7 @@ class StepTimer {
     for (int i = 0; i < warm_up; ++i) one_step = step();
     const double of_round = reduced(one_step, Reduction::maximum) * 2 * rounds;
     const int count = static_cast<int>(std::clamp(seconds / of_round, 1.0 * min_steps, 1.0 * max_steps));
-    for (int round = 0; round < rounds; ++round) {
+    for (int round = 0; round < (hurried ? 1 : rounds); ++round) {
       meet();
       for (int i = 0; i < count; ++i) steps_.push_back(step());
       meet();
@@ -245,13 +245,15 @@ bool has_step(const Measurements& measurements, int ranks, const PlacedProgram& 
 }
 
 Measurements measure_step(const MeasuredRank& measured, Backend& backend, Communicator& together, Communicator& devices,
-                          double seconds) {
+                          double seconds, const OutOfTime& out_of_time) {
   StepTimer timer(measured, backend, together, devices);
   Repeated repeated;
   std::vector<StepTimes> times;
   std::vector<double> disturbances;
-  while (!repeated.settled()) {
-    timer.run(seconds / 2);
+  while (true) {
+    const bool hurried = out_of_time && out_of_time();
+    if (repeated.settled(hurried)) break;
+    timer.run(seconds / 2, hurried);
     repeated.add({timer.step_seconds()});
     times.push_back(timer.times());
     disturbances.push_back(timer.disturbance());

@@ -6,6 +6,7 @@
 
 #include "core/graph/mesh.h"
 #include "parallel/plan/measured/measurements.h"
+#include "parallel/plan/measured/repeated.h"
 
 namespace trainctl {
 
@@ -42,10 +43,11 @@ std::optional<double> step_spread(const Measurements& measurements, int ranks, c
 bool has_step(const Measurements& measurements, int ranks, const PlacedProgram& program);
 
 // Runs steps on random data for about `seconds`, half of the steps with an observer of their ops. Makes two passes,
-// then up to three more until two passes take equally long (Repeated). All ranks of `together` must call this function
+// then up to three more until two passes take equally long (Repeated). If `out_of_time` returns true, makes two short
+// passes. All ranks of `together` must call this function
 // with equal programs, to run the steps at the same time; the result is the mean over these ranks. `devices`, the
 // communicator between the ranks' devices, allocates the memory for reductions.
 Measurements measure_step(const MeasuredRank& measured, Backend& backend, Communicator& together, Communicator& devices,
-                          double seconds);
+                          double seconds, const OutOfTime& out_of_time = {});
 
 }  // namespace trainctl

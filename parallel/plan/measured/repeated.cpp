@@ -50,8 +50,9 @@ Repeated::Pair Repeated::best() const {
   return best.value_or(Pair{});
 }
 
-bool Repeated::settled() const {
-  return results_.size() >= max_results_ || (results_.size() > 1 && best().distance <= agreement_);
+bool Repeated::settled(bool out_of_time) const {
+  if (results_.size() >= max_results_) return true;
+  return results_.size() > 1 && (out_of_time || best().distance <= agreement_);
 }
 
 double Repeated::spread() const { return results_.size() > 1 ? best().distance : 0; }

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "core/base/format.h"
+#include "core/base/table.h"
 #include "core/program/placements.h"
 
 namespace trainctl {
@@ -87,7 +88,7 @@ void RankLists::check(const RankList& list) const {
                   format("{}: {}, and the {} axis has {}", describe(*list.program, c), problem, name_of(c.axis),
                          size == 1 ? "one rank" : format("{} ranks", size)));
     };
-    if (c.ranks != 0 && c.ranks != size) fail(format("it is made for {} ranks", c.ranks));
+    if (c.ranks != 0 && c.ranks != size) fail(format("it is made for {}", counted(c.ranks, "rank")));
     const bool names_rank = c.kind == Kind::broadcast || c.kind == Kind::send || c.kind == Kind::receive;
     if (names_rank && (c.peer < 0 || c.peer >= size)) fail(format("it names rank {} along the axis", c.peer));
   }

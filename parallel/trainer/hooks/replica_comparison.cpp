@@ -100,17 +100,17 @@ void ReplicaComparison::compare(const TrainingState& state) {
     const bool unknown = any_rank(found && !found->majority, world, parts_.stream);
     throw CollectiveError(
         ErrorKind::peer,
-        format("replicas differ after {} steps: {}{}", state.step, text,
+        format("replicas differ after {}: {}{}", counted(state.step, "step"), text,
                unknown ? "; it is unknown which of them is right, since no more than half of them are equal" : ""),
         remedy_for_replicas);
   }
   if (found) repair(good);
   const std::optional<ReplicaDifference> left = find();
   if (!any_rank(left.has_value(), world, parts_.stream)) return;
-  throw CollectiveError(
-      ErrorKind::peer,
-      format("replicas differ after {} steps, even after their values were sent again: {}", state.step, text),
-      remedy_for_replicas);
+  throw CollectiveError(ErrorKind::peer,
+                        format("replicas differ after {}, even after their values were sent again: {}",
+                               counted(state.step, "step"), text),
+                        remedy_for_replicas);
 }
 
 void ReplicaComparison::repair(int good) {
@@ -129,9 +129,8 @@ void ReplicaComparison::report(const TrainingState& state, const std::string& ac
   }
   parts_.sink->corruption(event);
   if (action != "repair") return;
-  log::warning(
-      format("replicas differ after {} steps: {}. Another replica has sent the values again, and the run goes on",
-             state.step, text));
+  log::warning(format("replicas differ after {}: {}. Another replica has sent the values again, and the run goes on",
+                      counted(state.step, "step"), text));
 }
 
 }  // namespace trainctl

@@ -10,14 +10,21 @@
 
 namespace trainctl {
 
+namespace {
+
+const char* data_of(const std::string& prefix) { return prefix.empty() ? "training" : "validation"; }
+
+}  // namespace
+
 void ResultWarnings::on_evaluation(TrainingState& state) {
+  zero_divisions("", state.train, state.epoch_means.remarks(), state.step);
   not_finite("", state.train, state.step);
   not_finite("val_", state.validation, state.step);
 }
 
 void ResultWarnings::not_finite(const std::string& prefix, const std::map<std::string, double>& values,
                                 std::int64_t step) {
-  const char* const data = prefix.empty() ? "training" : "validation";
+  const char* const data = data_of(prefix);
   for (const auto& [name, value] : values) {
     if (std::isfinite(value) || !is_first(prefix + name)) continue;
     const auto result = std::ranges::find(results_, name, &MetricResult::name);
@@ -32,6 +39,15 @@ void ResultWarnings::not_finite(const std::string& prefix, const std::map<std::s
         format("{}{} is {} at step {}: such a value never counts as the best; look for values that are not finite in "
                "the {} data",
                prefix, name, value, step, data));
+  }
+}
+
+void ResultWarnings::zero_divisions(const std::string& prefix, const std::map<std::string, double>& values,
+                                    const std::map<std::string, std::string>& remarks, std::int64_t step) {
+  for (const auto& [name, remark] : remarks) {
+    const auto value = values.find(name);
+    if (value == values.end() || std::isnan(value->second) || !is_first(prefix + name + " divides by 0")) continue;
+    log::warning(format("{}{} {}, in the {} data at step {}", prefix, name, remark, data_of(prefix), step));
   }
 }
 

@@ -1,4 +1,5 @@
-// Warns of meaningless results. Each warning is logged once in a run, since its cause may persist.
+// Warns of results that are meaningless or 0 by convention. Each warning is logged once in a run, since its cause may
+// persist.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +22,10 @@ class ResultWarnings final : public TrainingHook {
   void on_evaluation(TrainingState& state) override;
   // Warns that the `values` of an evaluation do not contain `monitor`. `watcher` monitors it, such as early_stopping.
   void missing(const std::string& watcher, const std::string& monitor, const std::map<std::string, double>& values);
+  // Warns of metrics that are 0 although they would divide by 0. `prefix`: "" for training, "val_" for validation;
+  // `remarks`: what MetricMeans::remarks() returns, by name.
+  void zero_divisions(const std::string& prefix, const std::map<std::string, double>& values,
+                      const std::map<std::string, std::string>& remarks, std::int64_t step);
   // Warns if `weight`, the sum of the weights of all validation samples, is 0.
   void weightless_validation(double weight);
 

@@ -65,9 +65,10 @@ std::string CheckpointInterval::note_save(std::int64_t step, double now, SaveCos
   if (told_ > 0 && seconds < 2 * told_ && told_ < 2 * seconds) return "";
   told_ = seconds;
   return format(
-      "checkpoint.every: auto: a checkpoint every {} steps, about {}; a save stops training for {}, and one "
+      "checkpoint.every: auto: a checkpoint every {}, about {}; a save stops training for {}, and one "
       "failure is expected in {}",
-      static_cast<std::int64_t>(steps), long_time_text(seconds), seconds_text(stall), long_time_text(failures_));
+      counted(static_cast<std::int64_t>(steps), "step"), long_time_text(seconds), seconds_text(stall),
+      long_time_text(failures_));
 }
 
 }  // namespace trainctl

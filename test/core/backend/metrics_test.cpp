@@ -199,23 +199,25 @@ TEST_CASE("metrics compute sums for each output") {
   R2Score r2;
   REQUIRE(r2.adapt({LossTargets::values, LossLink::identity, false, outputs}).empty());
   const std::size_t sums = of_numbers.size();
-  const std::vector<Value> before = add ? std::vector{row(Row(3 * sums, 2))} : std::vector<Value>{};
+  const std::vector<Value> before =
+      add ? std::vector{row(Row(static_cast<std::size_t>(sum_parts) * sums, 2))} : std::vector<Value>{};
   const auto parts = run_op(*backend, std::make_shared<Metric>(r2, add), {x, numbers, w}, before)[0].values;
   for (std::size_t i = 0; i < sums; ++i) {
-    const double whole = parts[i] + parts[sums + i] + parts[2 * sums + i];
-    CHECK(whole == Approx(of_numbers[i] + (add ? 6 : 0)).epsilon(add ? 1e-6 : 1e-12));
+    double whole = 0;
+    for (std::size_t part = 0; part < sum_parts; ++part) whole += parts[part * sums + i];
+    CHECK(whole == Approx(of_numbers[i] + (add ? 2 * sum_parts : 0)).epsilon(add ? 1e-6 : 1e-12));
   }
 }
 
 TEST_CASE("the coefficient of determination is precise if targets are far from 0, for any number of ranks") {
   const auto backend = backend_under_test({});
-  const double middle = GENERATE(1e3, 1e6, -3e4);
+  const double middle = GENERATE(1e3, 1e6, -3e4, 1e7, -6e7);
   constexpr int n = 600;
   Value x{{{n, 1}, DType::float32}, {}}, t = x, w{{{n}, DType::float32}, {}};
   double weights = 0, mean = 0, around = 0, residual = 0;
   for (int i = 0; i < n; ++i) {
-    t.values.push_back(round_to(DType::float32, middle + 3 * std::sin(1.7 * i)));
-    x.values.push_back(round_to(DType::float32, t.values.back() + 0.5 * std::cos(0.3 * i)));
+    t.values.push_back(round_to(DType::float32, middle + 9 * std::sin(1.7 * i)));
+    x.values.push_back(round_to(DType::float32, t.values.back() + 4.5 * std::cos(0.3 * i)));
     w.values.push_back(i % 7 == 0 ? 0 : 0.5 + 0.1 * (i % 5));
     w.values.back() = round_to(DType::float32, w.values.back());
     weights += w.values.back();
@@ -241,8 +243,47 @@ TEST_CASE("the coefficient of determination is precise if targets are far from 0
       for (std::size_t i = 0; i < own.size(); ++i) sums[i] = round_to(DType::float32, sums[i] + own[i]);
     }
     CAPTURE(middle, ranks);
-    CHECK(rule.value(sums, 0) == Approx(1 - residual / around).margin(1e-6 + 1e-15 * middle * middle));
+    CHECK(rule.value(sums, 0) == Approx(1 - residual / around).margin(1e-6));
+    CHECK(rule.zero_division(sums).empty());
   }
+}
+
+TEST_CASE("the coefficient of determination is 0 if all targets are equal, however large they are") {
+  const auto backend = backend_under_test({});
+  constexpr std::int64_t n = 70;
+  const double target = round_to(DType::float32, GENERATE(0.1, 1e7 + 3, -7.7e8));
+  const Value x = random_value({n, 1}, DType::float32, 1), w = random_value({n}, DType::float32, 2, 0.1, 2);
+  const Value t{{{n, 1}, DType::float32}, Row(n, target)};
+  const Row sums = run_op(*backend, std::make_shared<Metric>(R2Score{}, false), {x, t, w})[0].values;
+  CAPTURE(target);
+  CHECK(R2Score{}.value(sums, 0) == 0);
+  CHECK(R2Score{}.zero_division(sums) == "counts as 0, since the targets of all samples are equal");
+}
+
+TEST_CASE("scores that would divide by 0 tell why they are 0") {
+  PrecisionScore precision;
+  Recall recall;
+  F1Score f1;
+  precision.yes_or_no = recall.yes_or_no = f1.yes_or_no = true;
+  const Row never_predicted{0, 0, 5, 7}, never_wanted{0, 4, 0, 2}, neither{0, 0, 0, 9}, both{3, 1, 2, 4};
+  CHECK(precision.value(never_predicted, 12) == 0);
+  CHECK(precision.zero_division(never_predicted) == "counts as 0, since no sample is predicted as positive");
+  CHECK(recall.zero_division(never_predicted).empty());
+  CHECK(f1.zero_division(never_predicted).empty());
+  CHECK(recall.zero_division(never_wanted) == "counts as 0, since no sample has a positive target");
+  CHECK(precision.zero_division(never_wanted).empty());
+  CHECK(f1.zero_division(neither) == "counts as 0, since no sample is predicted as positive or has a positive target");
+  for (const auto& found : {precision.zero_division(both), recall.zero_division(both), f1.zero_division(both)}) {
+    CHECK(found.empty());
+  }
+  // Of three classes, the second one is never predicted, and the third one neither predicted nor a target.
+  precision.yes_or_no = recall.yes_or_no = false;
+  precision.outputs = recall.outputs = 3;
+  const Row classes{3, 0, 0, /**/ 2, 0, 0, /**/ 0, 2, 0, /**/ 0, 3, 5};
+  CHECK(precision.zero_division(classes) == "counts 1 of 3 classes as 0, since no sample is predicted as one of them");
+  CHECK(recall.zero_division(classes).empty());
+  precision.average = MetricAverage::micro;
+  CHECK(precision.zero_division(classes).empty());
 }
 
 TEST_CASE("scores have the values that are computed by hand from the outcomes") {
@@ -267,8 +308,12 @@ TEST_CASE("scores have the values that are computed by hand from the outcomes") 
   CHECK(value(F1Score{}, macro) == value(F1Score{}, MetricAverage::automatic));
   CHECK(Recall{}.value(Row{0, 0, 0, 2}, 2) == 0);
   R2Score r2;
-  CHECK(r2.value(Row{3, 6, 13, 1, /**/ 0, 0, 0.75, 0, /**/ 0, 0, 0.25, 0}, 3) == Approx(0.5));
-  CHECK(r2.value(Row{3, 6, 12, 1, /**/ 0, 0, 0, 0, /**/ 0, 0, 0, 0}, 3) == 0);  // all targets are equal
+  const auto padded = [&](Row first_parts) {
+    first_parts.resize(static_cast<std::size_t>(r2.sums()));
+    return first_parts;
+  };
+  CHECK(r2.value(padded({3, 6, 13, 1, /**/ 0, 0, 0.75, 0, /**/ 0, 0, 0.25, 0}), 3) == Approx(0.5));
+  CHECK(r2.value(padded({3, 6, 12, 1}), 3) == 0);  // all targets are equal
   // Specificity is undefined if all answers are yes, and a precision-recall curve if all answers are no.
   Specificity specificity;
   specificity.yes_or_no = true;

@@ -1,4 +1,8 @@
 // Tests unusual array files that NumPy and gzip accept, names of MNIST's files, and data without targets.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
 #include "io/datasets/arrays/idx.h"
 #include "io/datasets/arrays/npy.h"
 #include "io/loader/data.h"
@@ -44,6 +48,23 @@ TEST_CASE("array files: .npy files of other versions than 1.0, 2.0 and 3.0 are r
     write_file(folder / "x.npy", other);
     CHECK(values_of(read_npy(folder / "x.npy")) == std::vector<float>{1, 2});
   }
+}
+
+TEST_CASE("array files: a float64 value beyond the range of float32 is refused with its index") {
+  const TempFolder folder;
+  std::vector<double> values{0.5, -1.25, 3e38, 2, 1e300, 7};
+  const auto refused = [&](const std::string& type, const std::string& bytes) {
+    write_file(folder / "x.npy", npy(type, "(3, 2)", bytes));
+    CHECK_THROWS_WITH(values_of(read_npy(folder / "x.npy")),
+                      Catch::Contains("x.npy: holds 1e+300 at index [2, 0], which is beyond the range of float32"));
+  };
+  refused("<f8", raw(values));
+  std::string swapped = raw(values);
+  for (std::size_t i = 0; i < swapped.size(); i += 8) std::reverse(swapped.data() + i, swapped.data() + i + 8);
+  refused(">f8", swapped);
+  values[4] = std::numeric_limits<double>::infinity();  // infinity stays, and is refused where samples are read
+  write_file(folder / "x.npy", npy("<f8", "(3, 2)", raw(values)));
+  CHECK(std::isinf(values_of(read_npy(folder / "x.npy"))[4]));
 }
 
 TEST_CASE("array files: float16 arrays are read as samples, targets and weights, with NumPy's values") {

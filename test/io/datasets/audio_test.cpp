@@ -235,7 +235,7 @@ TEST_CASE("audio_classification: damaged files are refused with what is wrong") 
   says(error(with(40, little_endian(0, 4))), "0 bytes of sound");
   says(error(with(22, little_endian(0, 2))), "its header states 0 channels");
   says(error(with(24, little_endian(0, 4))), "its header states 0 samples per second");
-  says(error(with(32, little_endian(5, 2))), "its header states blocks of 5 bytes, but 1 channels of 16 bits need 2");
+  says(error(with(32, little_endian(5, 2))), "its header states blocks of 5 bytes, but 1 channel of 16 bits need 2");
   says(error(with(34, little_endian(12, 2))), "the WAV encoding 1 with 12 bits");
   says(error(with(20, little_endian(85, 2))), "the WAV encoding 85 with 16 bits");
   says(error(with(12, "junk")), "has no chunk 'fmt ' before its chunk 'data'");

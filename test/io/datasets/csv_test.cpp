@@ -3,6 +3,7 @@
 #include <random>
 
 #include "io/datasets/tables/csv.h"
+#include "io/datasets/tables/csv_column.h"
 #include "io/loader/data.h"
 #include "test/catch.h"
 #include "test/support/files.h"
@@ -102,12 +103,24 @@ TEST_CASE("csv: targets are words, class numbers or values") {
 
 TEST_CASE("csv: errors name line and column") {
   using Catch::Contains;
-  CHECK_THAT(error_of("a,b\n1,2\n3\n"), Contains("line 3 has 1 fields, not 2"));
+  CHECK_THAT(error_of("a,b\n1,2\n3\n"), Contains("line 3 has 1 field, not 2"));
   CHECK_THAT(error_of("a,b,y\n1,x,2\n"), Contains("line 2, column 'b': 'x' is not a number"));
   CHECK_THAT(error_of("a,b,y\n1,,2\n"), Contains("line 2, column 'b' is empty"));
   CHECK_THAT(error_of("a,y\n1,2\n\n\"\n\",1\n"), Contains("line 4, column 'a' is empty") || Contains("line 4"));
   CHECK_THAT(error_of("a,y\nnan,1\n"), Contains("'nan' is not a number"));
-  CHECK_THAT(error_of("a,y\n1e39,1\n"), Contains("'1e39' is not a number"));
+  // Decimal numbers that float32 cannot hold; too small ones are 0.
+  for (const char* large : {"1e39", "-3.5e38", "+1e400", "1e999999"}) {
+    const std::string text(large);
+    for (const std::string& table : {"a,y\n" + text + ",1\n", "a,y\n" + text + ",1\n2,3\n"}) {
+      CHECK_THAT(error_of(table), Contains("line 2, column 'a': '" + text + "' is beyond the range of float32"));
+    }
+    for (const std::string& table : {"a,y\n1," + text + "\n", "a,y\n1," + text + "\n2,x\n"}) {
+      CHECK_THAT(error_of(table), Contains("line 2, column 'y': '" + text + "' is beyond the range of float32"));
+    }
+  }
+  CHECK_THAT(error_of("a,y\ninf,1\n"), Contains("'inf' is not a number"));
+  CHECK(number_in("1e-400") == 0.0f);
+  CHECK(number_in("3.4e38") == 3.4e38f);
   CHECK_THAT(error_of("a,y\n\"1,1\n"), Contains("line 2: a quotation mark is not closed"));
   CHECK_THAT(error_of("a,y\n\"1\"2,1\n"), Contains("text follows a closing quotation mark"));
   CHECK_THAT(error_of("a,a\n1,1\n"), Contains("two columns 'a'"));

@@ -120,7 +120,7 @@ TEST_CASE("nifti: damaged volumes are refused with what is wrong") {
     return changed.replace(at, bytes.size(), bytes);
   };
   says(error(""), "is empty");
-  says(error("x"), "is not a NIfTI-1 file: it has 1 bytes, and its header needs 348");
+  says(error("x"), "is not a NIfTI-1 file: it has 1 byte, and its header needs 348");
   says(error(with(0, "xxxx")), "is not a NIfTI-1 file");
   says(error(with(344, std::string("n+2\0", 4))), "is not a NIfTI-1 file");
   says(error(with(344, std::string("ni1\0", 4))), "is a header whose values are in another file");

@@ -187,7 +187,7 @@ TEST_CASE("tfrecord: errors name file and record") {
     return tf_record(example({{"x", ints_feature(x)}, {"y", ints_feature(y)}}));
   };
   CHECK_THAT(error_of(numbers({1, 2}, {0}) + numbers({1}, {0}), {.features = {"x"}}),
-             Contains("record 1: feature 'x' has 1 values, but the first record has 2"));
+             Contains("record 1: feature 'x' has 1 value, but the first record has 2"));
   CHECK_THAT(error_of(numbers({1}, {0}) + numbers({1}, {0, 1}), {.features = {"x"}}),
              Contains("record 1: feature 'y' has 2 whole numbers, but the records before have 1 whole numbers"));
   CHECK_THAT(error_of(numbers({1}, {}), {.features = {"x"}}), Contains("feature 'y' is empty"));

@@ -100,6 +100,18 @@ TEST_CASE("shape and classes set in the config are known without data") {
   CHECK_THROWS_AS(describe(data_options("{dataset: idx, path: nowhere, shape: [28, 28, 1]}"), 1), Error);
 }
 
+TEST_CASE("a split that leaves no sample for training is refused with the counts") {
+  for (const char* more : {"", ", stratify: true"}) {
+    const DataOptions options =
+        data_options(format("{{dataset: npy, path: {}, validation: {{split: 0.9999{}}}}}", digits, more));
+    CHECK_THROWS_WITH(Data(options, 5),
+                      Catch::Contains("`validation: {split: 0.9999}` splits off 1,500 samples, which leaves no sample "
+                                      "of 1,500 for training") &&
+                          Catch::Contains("set a smaller split"));
+  }
+  CHECK_NOTHROW(Data(data_options(format("{{dataset: npy, path: {}, validation: {{split: 0.999}}}}", digits)), 5));
+}
+
 TEST_CASE("measured normalisation gives mean 0 and deviation 1 over the training split") {
   const Data data(
       data_options(format(

@@ -118,7 +118,7 @@ TEST_CASE("tfrecord: a feature gives the samples' weights") {
         format("{{dataset: tfrecord, path: {}/a.tfrecord, features: [x], label: y, weight: w}}", folder.text()));
   };
   CHECK_THAT(refused(floats_feature({-1})), Contains("record 0") && Contains("has weight -1"));
-  CHECK_THAT(refused(floats_feature({1, 2})), Contains("has more than 1 values"));
+  CHECK_THAT(refused(floats_feature({1, 2})), Contains("has more than 1 value"));
   CHECK_THAT(refused(bytes_feature("x")), Contains("holds bytes, but a weight is expected"));
 }
 

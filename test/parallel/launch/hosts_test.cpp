@@ -149,6 +149,22 @@ TEST_CASE("SLURM's names are expanded, and an invalid list returns no names") {
   }
 }
 
+TEST_CASE("SLURM's variables that are malformed are refused with their value and the form") {
+  const auto refused = [](const char* name, const std::string& value, const std::string& form) {
+    CAPTURE(name, value);
+    CHECK_THROWS_WITH(find_slurm_job(Variables{{"SLURM_JOB_ID", "3"}, {name, value}}),
+                      Catch::Contains(std::string(name) + " is '" + value + "', but it must") && Catch::Contains(form));
+  };
+  for (const char* tasks : {"abc", "2,", "2(x3", "0", "2(x)", "-1"}) refused("SLURM_TASKS_PER_NODE", tasks, "2(x3),1");
+  for (const char* nodes : {"n[1-3", "n[3-1]", "n[a]", "n[]", "a,,b", "a b", ",a", "n1]", "a;b", "n[1-3],"}) {
+    refused("SLURM_JOB_NODELIST", nodes, "a,n[1-3]");
+  }
+  // Lists that SLURM writes, although the names of the last two are not expanded.
+  for (const char* nodes : {"n1", "a,b.c", "n[1-3],login,m[08-10,2]", "n[1-2]-ib", "r[0-1]n[0-3]"}) {
+    CHECK_NOTHROW(find_slurm_job(Variables{{"SLURM_JOB_ID", "3"}, {"SLURM_JOB_NODELIST", nodes}}));
+  }
+}
+
 TEST_CASE("SLURM's variables with more than a job can have are refused quickly") {
   const std::clock_t begin = std::clock();
   CHECK_FALSE(expand_counts("1(x1048576),1(x1048576),1(x1048576)"));

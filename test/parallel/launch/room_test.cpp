@@ -54,7 +54,7 @@ TEST_CASE("if not all ranks can start, none is started") {
   CHECK(start(100, 0) == 0);
   CHECK(start_seconds({64, 1, 2}) > 2);
   CHECK(start_seconds({64, 1, 2}) < 12);
-  CHECK(start_text({1000, 1, 2}) == "1000 ranks on 2 cores take about 375 s to start");
+  CHECK(start_text({1000, 1, 2}) == "1,000 ranks on 2 cores take about 375 s to start");
   const auto limited = [](int ranks, rlim_t limit) {
     return in_a_process([=] {
       const rlimit both{limit, limit};

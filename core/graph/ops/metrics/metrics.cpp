@@ -49,6 +49,15 @@ std::string_view wants_of(const MetricRule& rule) {
       rule);
 }
 
+std::string zero_division_of(const MetricRule& rule, std::span<const double> sums) {
+  return std::visit(
+      [&]<class Rule>(const Rule& r) -> std::string {
+        if constexpr (requires { r.zero_division(sums); }) return r.zero_division(sums);
+        return "";
+      },
+      rule);
+}
+
 std::string Metric::attributes() const {
   AttributeText text;
   std::visit(

@@ -42,6 +42,10 @@ bool is_over_sequences(const MetricRule& rule);
 // The data that is missing if the metric is not a number, such as "samples of both answers"; "" for other metrics.
 std::string_view wants_of(const MetricRule& rule);
 
+// Why the metric, or a part of it, is 0 although it would divide by 0, such as "counts as 0, since no sample is
+// predicted as positive"; "" if it does not divide by 0.
+std::string zero_division_of(const MetricRule& rule, std::span<const double> sums);
+
 // Inputs: predictions (if `of_sums`, the class sums of all ranks [N, P..., ranks * class_sums]), targets, weights; for
 // sequences, possibly a mask.
 // Outputs: the weighted sums of the rule, a float32 scalar or vector (role reduced).

@@ -25,6 +25,7 @@ struct Outcomes {
 
   double predicted() const { return true_positives + false_positives; }
   double answers() const { return true_positives + false_negatives; }
+  double occurrences() const { return predicted() + answers(); }
   Outcomes& operator+=(const Outcomes& other) {
     true_positives += other.true_positives, false_positives += other.false_positives;
     false_negatives += other.false_negatives, true_negatives += other.true_negatives;
@@ -97,14 +98,12 @@ struct AveragedOutcomes : OutcomeMetric {
   // The average of score(Outcomes) over the outputs for which the score is a number; NaN if there is no such output.
   template <class Score>
   double averaged(std::span<const double> sums, const Score& score) const {
-    const bool together = average == MetricAverage::automatic ? yes_or_no : average == MetricAverage::micro;
-    if (together) return score(of_all(sums));
+    if (is_of_all()) return score(of_all(sums));
     double total = 0, weights = 0;
     bool undefined = false;
     for (int k = 0; k < outputs; ++k) {
       const Outcomes outcomes = of_output(sums, k);
-      const bool occurs = outcomes.predicted() + outcomes.false_negatives > 0;
-      const double weight = average == MetricAverage::weighted ? outcomes.answers() : occurs ? 1 : 0;
+      const double weight = weight_of(outcomes);
       if (weight == 0) continue;
       const double own = score(outcomes);
       if (std::isnan(own)) {
@@ -118,6 +117,35 @@ struct AveragedOutcomes : OutcomeMetric {
     return undefined ? std::numeric_limits<double>::quiet_NaN() : 0;
   }
   static double ratio(double a, double b) { return b > 0 ? a / b : 0; }
+  // Returns why a score is 0, or includes outputs as 0, by ratio(): "" if the divisor is never 0. `no_sample` and
+  // `no_sample_of_any` are the predicates of the sentence "no sample ..." for all outputs together and for some
+  // outputs.
+  std::string zero_division_of(std::span<const double> sums, double (Outcomes::*divisor)() const, const char* no_sample,
+                               const char* no_sample_of_any) const {
+    if (is_of_all()) {
+      return (of_all(sums).*divisor)() > 0 ? "" : std::string("counts as 0, since no sample ") + no_sample;
+    }
+    int undefined = 0, included = 0;
+    for (int k = 0; k < outputs; ++k) {
+      const Outcomes outcomes = of_output(sums, k);
+      if (weight_of(outcomes) == 0) continue;
+      ++included;
+      undefined += (outcomes.*divisor)() > 0 ? 0 : 1;
+    }
+    if (included == 0) return std::string("counts as 0, since no sample ") + no_sample;
+    if (undefined == 0) return "";
+    return "counts " + std::to_string(undefined) + " of " + std::to_string(outputs) +
+           (yes_or_no ? " outputs" : " classes") + " as 0, since no sample " + no_sample_of_any;
+  }
+
+ private:
+  // Whether the score is computed from the counts of all outputs together.
+  bool is_of_all() const { return average == MetricAverage::automatic ? yes_or_no : average == MetricAverage::micro; }
+  // The weight of an output in the average.
+  double weight_of(const Outcomes& outcomes) const {
+    if (average == MetricAverage::weighted) return outcomes.answers();
+    return outcomes.occurrences() > 0 ? 1 : 0;
+  }
 };
 
 }  // namespace trainctl

@@ -1,5 +1,6 @@
 // Precision, recall, their harmonic mean F1 (van Rijsbergen, 1979), and specificity. The first three are 0 where they
-// would divide by 0, as in scikit-learn. A specificity without negatives is NaN and not included in averages.
+// would divide by 0, as in scikit-learn, and their zero_division() tells it. A specificity without negatives is NaN and
+// not included in averages.
 #pragma once
 
 #include <limits>
@@ -17,6 +18,9 @@ struct PrecisionScore : AveragedOutcomes {
   double value(std::span<const double> sums, double) const {
     return averaged(sums, [](const Outcomes& o) { return ratio(o.true_positives, o.predicted()); });
   }
+  std::string zero_division(std::span<const double> sums) const {
+    return zero_division_of(sums, &Outcomes::predicted, "is predicted as positive", "is predicted as one of them");
+  }
 };
 
 struct Recall : AveragedOutcomes {
@@ -28,6 +32,9 @@ struct Recall : AveragedOutcomes {
   double value(std::span<const double> sums, double) const {
     return averaged(sums, [](const Outcomes& o) { return ratio(o.true_positives, o.answers()); });
   }
+  std::string zero_division(std::span<const double> sums) const {
+    return zero_division_of(sums, &Outcomes::answers, "has a positive target", "has one of them as its target");
+  }
 };
 
 struct F1Score : AveragedOutcomes {
@@ -37,6 +44,10 @@ struct F1Score : AveragedOutcomes {
   std::string adapt(const MetricSetting& loss) { return adapt_as(name, loss); }
   double value(std::span<const double> sums, double) const {
     return averaged(sums, [](const Outcomes& o) { return ratio(2 * o.true_positives, o.predicted() + o.answers()); });
+  }
+  std::string zero_division(std::span<const double> sums) const {
+    return zero_division_of(sums, &Outcomes::occurrences, "is predicted as positive or has a positive target",
+                            "is predicted as one of them or has one of them as its target");
   }
 };
 

@@ -13,6 +13,9 @@
 //   sums()                       the number of sums
 //   value(sums, count)           the value, from the sums and the sum of weights over all batches and ranks; NaN if the
 //                                data does not define it: then `wants` names the missing data, "samples of ..."
+//   zero_division(sums)          optional: why the value, or a part of it, is 0 although it would divide by 0: a
+//   predicate
+//                                such as "counts as 0, since ..."; "" if it does not divide by 0
 //   over                         the unit that adds to the sums (MetricOver)
 //
 // The other members depend on `over`. For elements, with a prediction x and its target t:
@@ -28,7 +31,7 @@
 //   of_outputs(row, target)      a function of (k, x) that returns the Sums<terms> of x, the k-th value of the row
 //
 // For exact outputs, there are `terms` sums for each of the K values of a row, each as sum_parts summands, in the order
-// [summand][term][value]. Sums over a micro-batch are computed in float64:
+// [summand][term][value]. Sums over a micro-batch are computed in twice the precision of float64 (PreciseSum):
 //
 //   term(i, x, t)                the i-th term for a value x and its target t
 //
@@ -57,18 +60,40 @@ namespace trainctl {
 
 enum class MetricOver { rows, elements, outputs, exact_outputs, cells, sequences };
 
-// A float64 sum as three float32 summands, which are added up over micro-batches and ranks. The first two are multiples
-// of 2^-12 and 2^-24 times the power of two of the sum, so that float32 adds some thousands of them exactly; the last
-// one is the remainder.
-inline constexpr int sum_parts = 3;
+// A sum in about twice the precision of float64: the float64 sum, and the sum of what its additions rounded off
+// (Knuth's TwoSum). A sum of squares that is about 10^14 times the variance of its terms still has the digits of the
+// variance.
+struct PreciseSum {
+  double sum = 0, rest = 0;
+
+  TRAINCTL_KERNEL_FUNCTION void add(double value) {
+    const double total = sum + value, added = total - sum;
+    rest += (sum - (total - added)) + (value - added);
+    sum = total;
+  }
+  TRAINCTL_KERNEL_FUNCTION void add(const PreciseSum& other) {
+    add(other.sum);
+    rest += other.rest;
+  }
+  // Adds a * b. The product is an fma, which no compiler merges with the additions that follow.
+  TRAINCTL_KERNEL_FUNCTION void add_product(double a, double b) {
+    const double product = fma(a, b, 0.0);
+    add(product);
+    rest += fma(a, b, -product);
+  }
+};
+
+// A sum as five float32 summands, which are added up over micro-batches and ranks. Each of the first four has 12 bits
+// of the sum, so that float32 adds some thousands of them exactly; the last one is the remainder.
+inline constexpr int sum_parts = 5;
 struct SumParts {
   float of[sum_parts];
 };
 
-TRAINCTL_KERNEL_FUNCTION SumParts parts_of(double sum) {
+TRAINCTL_KERNEL_FUNCTION SumParts parts_of(const PreciseSum& sum) {
   int exponent = 0;
-  frexp(sum, &exponent);
-  double grid = ldexp(1.0, exponent - 12), left = sum;
+  frexp(sum.sum, &exponent);
+  double grid = ldexp(1.0, exponent - 12), left = sum.sum;
   SumParts parts;
   for (int i = 0; i + 1 < sum_parts; ++i) {
     const double part = rint(left / grid) * grid;
@@ -76,7 +101,7 @@ TRAINCTL_KERNEL_FUNCTION SumParts parts_of(double sum) {
     left -= part;
     grid = ldexp(grid, -12);
   }
-  parts.of[sum_parts - 1] = static_cast<float>(left);
+  parts.of[sum_parts - 1] = static_cast<float>(left + sum.rest);
   return parts;
 }
 

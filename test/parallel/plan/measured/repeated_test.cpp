@@ -37,6 +37,17 @@ TEST_CASE("if no two results agree, the spread is wide") {
   CHECK(repeated.spread() > wide_spread);
 }
 
+TEST_CASE("without time left, two results are enough, and their spread is kept") {
+  Repeated repeated;
+  repeated.add({1});
+  CHECK_FALSE(repeated.settled(true));
+  repeated.add({2});
+  CHECK_FALSE(repeated.settled());
+  CHECK(repeated.settled(true));
+  CHECK(repeated.chosen() == 0);
+  CHECK(repeated.spread() == Approx(1));
+}
+
 TEST_CASE("lists of times agree if half of their times agree") {
   Repeated repeated(3, 0.05);
   repeated.add({1, 10, 100});

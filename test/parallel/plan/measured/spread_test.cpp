@@ -28,6 +28,20 @@ Measurements with_spread(const Measurements& measurements, const std::vector<std
 
 }  // namespace
 
+TEST_CASE("without time left, a step is measured in two passes, which have a spread") {
+  const auto backend = make_cpu_backend({});
+  const auto alone = solo_communicator();
+  const RankOf of({"one rank", convolutions, {}, 0});
+  const Compiled ready = compiled(of, *backend);
+  int asked = 0;
+  const Measurements found = measure_step({ready, 0, of.rank, of.job.spec}, *backend, *alone, *alone, 0.05, [&] {
+    ++asked;
+    return true;
+  });
+  CHECK(asked == 3);  // before each of the two passes, and after them
+  CHECK(step_spread(found, 1, ready.programs[0]));
+}
+
 TEST_CASE("a step whose measurements have a wide spread, or none, is measured again") {
   const auto backend = make_cpu_backend({});
   const auto alone = solo_communicator();

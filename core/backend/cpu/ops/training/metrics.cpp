@@ -114,18 +114,21 @@ void add_up(const Rule& rule, const Rows<T>& rows, float* sums) {
   }
 }
 
-// Adds up the rows in float64, splits each result into its float32 parts, and adds these to the sums.
+// Adds up the rows in twice the precision of float64, splits each result into its float32 parts, and adds these to the
+// sums.
 template <class Rule, class T>
-void add_exactly(const Rule& rule, const Rows<T>& rows, double* own, float* sums) {
+void add_exactly(const Rule& rule, const Rows<T>& rows, PreciseSum* own, float* sums) {
   const std::int64_t values = rows.values, count = Rule::terms * values;
-  std::fill_n(own, count, 0.0);
+  std::fill_n(own, count, PreciseSum{});
   for (std::int64_t r = 0; r < rows.rows; ++r) {
     const double weight = rows.weight(r);
     if (weight == 0) continue;
     const MetricRow<T> row = rows.row(r);
     const Target target = rows.target(r);
     for (int i = 0; i < Rule::terms; ++i) {
-      for (std::int64_t k = 0; k < values; ++k) own[i * values + k] += weight * rule.term(i, row.at(k), target(k));
+      for (std::int64_t k = 0; k < values; ++k) {
+        own[i * values + k].add_product(weight, rule.term(i, row.at(k), target(k)));
+      }
     }
   }
   for (std::int64_t i = 0; i < count; ++i) {
@@ -146,14 +149,14 @@ Lowering lower_rule(const LowerContext& context, const Metric& def, const Rule& 
     const Rows<T> all{buffers.in<T>(0), buffers.in<void>(1), class_numbers, buffers.in<float>(2), rows,
                       values,           rows_each,           of_sums};
     if constexpr (Rule::over == MetricOver::exact_outputs) {
-      add_exactly(rule, all, buffers.workspace<double>(), sums);
+      add_exactly(rule, all, buffers.workspace<PreciseSum>(), sums);
     } else {
       add_up(rule, all, sums);
     }
   };
   std::int64_t workspace = 0;
   if constexpr (Rule::over == MetricOver::exact_outputs) {
-    workspace = Rule::terms * values * static_cast<std::int64_t>(sizeof(double));
+    workspace = Rule::terms * values * static_cast<std::int64_t>(sizeof(PreciseSum));
   }
   return own_kernel(context, run, workspace);
 }

@@ -135,22 +135,38 @@ __global__ void sum_outputs(RowGrid grid, Rule rule, bool class_numbers, bool ac
   }
 }
 
-// Each block computes one sum after the other. A sum is over one term of one value of all rows, in float64.
+// Adds up the threads' sums in twice the precision of float64; thread 0 receives the result.
+__device__ PreciseSum precise_block_sum(PreciseSum own, PreciseSum* shared) {
+  const unsigned thread = threadIdx.x;
+  shared[thread] = own;
+  __syncthreads();
+  for (unsigned half = blockDim.x / 2; half > 0; half /= 2) {
+    if (thread < half) shared[thread].add(shared[thread + half]);
+    __syncthreads();
+  }
+  const PreciseSum total = shared[0];
+  __syncthreads();
+  return total;
+}
+
+// Each block computes one sum after the other. A sum is over one term of one value of all rows, in twice the precision
+// of float64.
 template <class T, class Rule>
 __global__ void sum_exactly(Rule rule, std::int64_t rows, std::int64_t rows_each, std::int64_t values, bool accumulate,
                             const T* x, const float* targets, const float* weights, float* sums) {
-  __shared__ double shared[32];
+  __shared__ double shared_memory[2 * block_threads];
+  auto* const shared = reinterpret_cast<PreciseSum*>(shared_memory);
   const std::int64_t count = Rule::terms * values;
   for (std::int64_t sum = blockIdx.x; sum < count; sum += gridDim.x) {
     const int term = static_cast<int>(sum / values);
     const std::int64_t k = sum % values;
-    double own = 0;
+    PreciseSum own;
     for (std::int64_t row = threadIdx.x; row < rows; row += blockDim.x) {
       const float weight = weights[rows_each == 1 ? row : row / rows_each];
       if (weight == 0) continue;
-      own += weight * rule.term(term, load(x[row * values + k]), targets[row * values + k]);
+      own.add_product(weight, rule.term(term, load(x[row * values + k]), targets[row * values + k]));
     }
-    const SumParts parts = parts_of(block_sum(own, shared));
+    const SumParts parts = parts_of(precise_block_sum(own, shared));
     for (int part = 0; threadIdx.x == 0 && part < sum_parts; ++part) {
       float& to = sums[part * count + sum];
       to = accumulate ? to + parts.of[part] : parts.of[part];
