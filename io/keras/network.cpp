@@ -9,6 +9,7 @@
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/base/json.h"
+#include "core/base/table.h"
 #include "core/layers/model/names.h"
 #include "io/keras/calls.h"
 #include "io/keras/masks.h"
@@ -66,8 +67,10 @@ class Walk {
       if (!network_.uses[output].state.empty()) output = as_layer(output);
     }
     if (open_shapes_used_ < open_shapes_.size()) {
-      reader_.error({path_}, format("--input-shape is given {} times, but {} inputs leave dimensions open (None)",
-                                    open_shapes_.size(), open_shapes_used_));
+      reader_.error({path_},
+                    format("--input-shape is given {}, but {} dimensions open (None)",
+                           counted(static_cast<long long>(open_shapes_.size()), "time"),
+                           open_shapes_used_ == 1 ? "1 input leaves" : format("{} inputs leave", open_shapes_used_)));
     }
     prune();
     return std::move(network_);

@@ -12,6 +12,7 @@
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/base/json.h"
+#include "core/base/table.h"
 #include "io/weights/keras_layers.h"
 #include "io/weights/keras_names.h"
 
@@ -95,8 +96,9 @@ class LayerNames {
     const auto expected = variables_in_h5(layer, is_keras3);
     if (!expected) return false;
     if (expected->size() != weights.size()) {
-      throw_mismatch(group, format("it has {} weights, but {} '{}' has {}", weights.size(), layer_class(layer), group,
-                                   expected->size()));
+      throw_mismatch(group,
+                     format("it has {}, but {} '{}' has {}", counted(static_cast<long long>(weights.size()), "weight"),
+                            layer_class(layer), group, expected->size()));
     }
     for (std::size_t i = 0; i < weights.size(); ++i) {
       const LayerVariable& variable = (*expected)[i];

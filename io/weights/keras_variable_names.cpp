@@ -11,6 +11,7 @@
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/base/json.h"
+#include "core/base/table.h"
 #include "io/weights/keras_layers.h"
 #include "io/weights/keras_names.h"
 
@@ -214,8 +215,8 @@ KerasNames names_of_variables(const Hdf5File& file, const Json& network, const s
   for (const auto& [group, layer] : groups.layers) {
     const std::size_t has = found[group];
     if (layer.variables.value_or(has) == has) continue;
-    throw_mismatch(shown,
-                   format("layer '{}' has {} weights, but '{}' has {}", layer.paths[0], *layer.variables, group, has));
+    throw_mismatch(shown, format("layer '{}' has {}, but '{}' has {}", layer.paths[0],
+                                 counted(static_cast<long long>(*layer.variables), "weight"), group, has));
   }
   return names;
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/base/format.h"
+#include "core/base/table.h"
 #include "core/layers/expression/builder.h"
 
 namespace trainctl::expression {
@@ -74,7 +75,7 @@ class FunctionCall {
   }
   // A dimension of a tensor with `rank` dimensions, counted from 0.
   int axis_below(std::int64_t rank, std::int64_t number) const {
-    if (number < -rank || number >= rank) fail(format("axis {} is not one of {} dimensions", number, rank));
+    if (number < -rank || number >= rank) fail(format("axis {} is not one of {}", number, counted(rank, "dimension")));
     return static_cast<int>(number < 0 ? number + rank : number);
   }
   // The dimensions of x that `axis` names, ascending.

@@ -7,6 +7,7 @@
 
 #include "core/base/checked.h"
 #include "core/base/format.h"
+#include "core/base/table.h"
 
 namespace trainctl {
 namespace {
@@ -34,8 +35,8 @@ class CutStream {
       const std::int64_t predicted = stream_.count() - 1;  // the first token is not predicted
       if (predicted < cut.positions) {
         data_error(path,
-                   format("holds {} tokens, but a sample of {} positions and their targets needs {}", stream_.count(),
-                          cut.positions, cut.positions + 1),
+                   format("holds {}, but a sample of {} and their targets needs {}", counted(stream_.count(), "token"),
+                          counted(cut.positions, "position"), cut.positions + 1),
                    "use more text or fewer `positions`, or set `packing: false`");
       }
       size_ = divide_up(predicted - cut.positions, cut.stride) + 1;

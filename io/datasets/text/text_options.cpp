@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "core/base/format.h"
+#include "core/base/table.h"
 #include "io/datasets/concatenated.h"
 #include "io/datasets/options.h"
 #include "io/datasets/preparation.h"
@@ -105,7 +106,7 @@ struct TextOptions final : DatasetOptions {
     }
     if (inputs.size() != (has_documents ? 2U : 1U)) {
       throw Error(ErrorKind::config,
-                  format("the model has {} inputs, but text provides the tokens{}", inputs.size(),
+                  format("the model has {}, but text provides the tokens{}", counted(std::ssize(inputs), "input"),
                          has_documents ? " and the numbers of documents" : ""),
                   "name the inputs tokens and documents");
     }

@@ -162,7 +162,7 @@ TEST_CASE("open dimensions of a network are reported, or set by --input-shape") 
                  "--input-shape 9x7x4 does not fit input 'an image', which is [null,null,null,3]");
   check_contains(failure({{9, 7}}), "--input-shape 9x7 does not fit input 'an image'");
   check_contains(failure({{9, 7, 3}, {5}}),
-                 "--input-shape is given 2 times, but 1 inputs leave dimensions open (None)");
+                 "--input-shape is given 2 times, but 1 input leaves dimensions open (None)");
 }
 
 TEST_CASE("all parts of a Keras network that have no counterpart are reported together") {
