@@ -13,7 +13,7 @@ std::string compose(const SourceLocation& location, std::string_view message, st
   if (!text.empty()) text += ": ";
   text += message;
   if (!remedy.empty()) {
-    text += "; ";
+    text += message.ends_with('?') ? " " : "; ";
     text += remedy;
   }
   return text;

@@ -11,6 +11,7 @@
 #include "core/base/format.h"
 #include "core/base/json.h"
 #include "core/base/json_fwd.h"
+#include "core/base/json_parse.h"
 #include "core/base/utf8.h"
 
 namespace trainctl {
@@ -95,7 +96,7 @@ Failure described(const std::exception_ptr& exception) {
   } catch (const std::overflow_error& error) {
     return failure(ErrorKind::config, format("a number is too large: {}", error.what()));
   } catch (const Json::exception& error) {
-    return failure(ErrorKind::data, format("a file holds unexpected JSON: {}", error.what()));
+    return failure(ErrorKind::data, format("a file holds JSON of another form than expected: {}", json_problem(error)));
   } catch (const std::exception& error) {
     if (is_number_error(error)) return failure(ErrorKind::data, "a number in a file is too large or is not a number");
     return failure(ErrorKind::internal, format("internal error: {}", error.what()));

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "core/base/format.h"
+#include "core/expression/foreign_words.h"
 
 namespace trainctl {
 namespace {
@@ -46,7 +47,7 @@ class Parser {
     Expression result = comparison();
     skip_spaces();
     if (at_ < text_.size()) {
-      if (text_[at_] == '=' || text_[at_] == ',') fail("an expression is one value, without assignments and commas");
+      if (text_[at_] == ',') fail("an expression is one value, without assignments and commas");
       fail(format("'{}' is not expected here", text_.substr(at_, 1)));
     }
     return result;
@@ -69,6 +70,26 @@ class Parser {
 
   [[noreturn]] void fail(const std::string& message) const { throw ExpressionError(column(), message); }
   int column() const { return static_cast<int>(at_) + 1; }
+
+  [[noreturn]] void refuse(std::string_view what, const char* advice, int place) const {
+    throw ExpressionError(place, format("'{}' has no meaning in an expression; {}", what, advice));
+  }
+  // Refuses a sign of another language, unless it begins with an operator that an expression may have here.
+  void refuse_foreign_signs() {
+    skip_spaces();
+    for (const Foreign& of : foreign_signs) {
+      if (next_is(of.word) && !next_is("!=") && !next_is("==")) refuse(of.word, of.advice, column());
+    }
+  }
+  // Refuses what cannot follow a whole value: a word, or a sign of another language.
+  void refuse_what_follows() {
+    refuse_foreign_signs();
+    if (at_ >= text_.size() || !(is_letter(text_[at_]) || is_digit(text_[at_]))) return;
+    const int place = column();
+    const std::string_view word = take_name();
+    if (const char* advice = advice_on(word)) refuse(word, advice, place);
+    throw ExpressionError(place, format("an operator or a comma is missing before '{}'", word));
+  }
 
   void skip_spaces() {
     while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t')) ++at_;
@@ -95,6 +116,7 @@ class Parser {
   const BinaryOperator* take_operator(const BinaryOperator (&operators)[n]) {
     for (const BinaryOperator& of : operators) {
       if (of.sign == "*" && next_is("**")) continue;
+      if (next_is("&&") || next_is("||")) refuse_foreign_signs();
       if (take(of.sign)) return &of;
     }
     return nullptr;
@@ -111,6 +133,9 @@ class Parser {
       const BinaryOperator* found = take_operator(operators);
       if (found == nullptr) return left;
       Expression right = (this->*operand)();
+      if (found->sign == "^" && right.kind == Expression::Kind::number) {
+        throw ExpressionError(place, "'^' is the exclusive or of two conditions; write ** for a power");
+      }
       left = call(found->function, place, {std::move(left), std::move(right)});
       if (++operators_ > 1000) fail("the expression has too many operators");
     }
@@ -122,11 +147,15 @@ class Parser {
     skip_spaces();
     const int place = column();
     const BinaryOperator* found = take_operator(comparisons);
-    if (found == nullptr) return left;
+    if (found == nullptr) {
+      refuse_what_follows();
+      return left;
+    }
     Expression right = disjunction();
     for (const BinaryOperator& of : comparisons) {
       if (next_is(of.sign)) fail("comparisons cannot follow each other; write (a < b) & (b < c)");
     }
+    refuse_what_follows();
     return call(found->function, place, {std::move(left), std::move(right)});
   }
   Expression disjunction() { return chain(either, &Parser::exclusion); }
@@ -220,6 +249,7 @@ class Parser {
     skip_spaces();
     if (at_ >= text_.size())
       fail(text_.empty() ? "the expression is empty" : "the expression ends here, but a value is missing");
+    refuse_foreign_signs();
     const char c = text_[at_];
     if (is_digit(c) || c == '.') return number();
     if (is_letter(c)) return name();
@@ -276,12 +306,7 @@ class Parser {
     made.kind = Expression::Kind::name;
     made.column = column();
     made.text = take_name();
-    if (made.text == "lambda" || made.text == "if" || made.text == "for" || made.text == "and" || made.text == "or" ||
-        made.text == "not") {
-      throw ExpressionError(made.column, format("'{}' has no meaning in an expression; {}", made.text,
-                                                made.text == "if" ? "use where(condition, a, b)"
-                                                                  : "use the operators & | ~ and functions"));
-    }
+    if (const char* advice = advice_on(made.text)) refuse(made.text, advice, made.column);
     if (made.text == "True" || made.text == "False") {
       made.kind = Expression::Kind::boolean;
       made.number = made.text == "True" ? 1 : 0;

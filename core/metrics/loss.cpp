@@ -114,8 +114,11 @@ ResolvedLoss resolve_loss(const Choice& choice, FinalActivation network, Reader&
                                            choice.name, text(expected)));
     }
   } else if (network != expected) {
-    reader.error(choice.location, format("{} needs a {} at the end of the network, not a {}", choice.name,
-                                         text(expected), text(network)));
+    reader.error(
+        choice.location,
+        format("{} needs a {} at the end of the network, not a {}; {}", choice.name, text(expected), text(network),
+               link == LossLink::sigmoid ? "for classes that exclude each other use sparse_categorical_crossentropy"
+                                         : "for one output, or classes that occur together, use binary_crossentropy"));
   } else {
     loss.folded = network;
   }

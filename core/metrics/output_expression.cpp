@@ -7,6 +7,21 @@
 #include "core/expression/syntax.h"
 
 namespace trainctl {
+namespace {
+
+// A question about the only unknown name of an expression without y_pred, which is probably meant; "" if there is none.
+std::string misspelt(const std::set<std::string>& names, const std::map<std::string, double>& constants) {
+  std::string unknown;
+  for (const std::string& name : names) {
+    if (name == "y_true" || name == "pi" || name == "e" || constants.contains(name)) continue;
+    if (!unknown.empty()) return "";
+    unknown = name;
+  }
+  return unknown.empty() ? "" : format("; did you mean it by '{}'?", unknown);
+}
+
+}  // namespace
+
 void OutputExpression::check(Reader& reader) const {
   std::set<std::string> names;
   try {
@@ -16,7 +31,8 @@ void OutputExpression::check(Reader& reader) const {
     return;
   }
   if (!names.contains("y_pred")) {
-    reader.error(text.location, "the expression does not use y_pred, the output of the network");
+    reader.error(text.location,
+                 "the expression does not use y_pred, the output of the network" + misspelt(names, constants));
   }
   for (const auto& [name, value] : constants) {
     if (name == "y_true" || name == "y_pred") {

@@ -36,8 +36,13 @@ TargetEncoding match_classes(const ResolvedLoss& loss, std::int64_t width, const
   }
   if (targets.label_mode == LabelMode::integer || encoding == declared) {
     if (encoding) return *encoding;
-    reader.error(loss.location, format("the data has {}, but the network has {}: give it an output for each class",
-                                       counted(targets.classes, "class"), outputs_text(width)));
+    reader.error(
+        loss.location,
+        format("the data has {}, but the network has {}: give it an output for each class{}",
+               counted(targets.classes, "class"), outputs_text(width),
+               targets_of(loss.rule) == LossTargets::labels && targets.classes > 2
+                   ? ", and use sparse_categorical_crossentropy with a softmax if the classes exclude each other"
+                   : ""));
     return declared;
   }
   const std::string_view mode = name_of(targets.label_mode);
@@ -99,10 +104,11 @@ void check_sequences(const ResolvedLoss& loss, const Shape& output, const Target
                                        "the shape {}",
                                        ctc.name, to_string(targets.shape)));
   } else if (targets.min_steps > output[1]) {
-    reader.error(loss.location, format("{}: the target needs {} steps, one for each class and one more between two "
-                                       "equal classes, but the network ends in {} steps: let it keep more steps, or "
-                                       "leave out the sample",
-                                       targets.min_steps_of, targets.min_steps, output[1]));
+    reader.error(loss.location,
+                 format("{}: the target needs {}, one for each class and one more between two "
+                        "equal classes, but the network ends in {}: let it keep more steps, or "
+                        "leave out the sample",
+                        targets.min_steps_of, counted(targets.min_steps, "step"), counted(output[1], "step")));
   }
 }
 
@@ -115,9 +121,9 @@ void check_values(const ResolvedLoss& loss, const Shape& output, const Shape& va
   } else if (values.count() > 0 && values.count() != width) {
     const bool one = targets_of(loss.rule) == LossTargets::values && values.count() == 1;
     reader.error(loss.location,
-                 format("the data's targets are {} value{} for each sample, but the network has {}: let it end in {}{}",
-                        values.count(), values.count() == 1 ? "" : "s", outputs_text(width),
-                        outputs_text(values.count()), one ? ", or set data.classes if whole numbers are classes" : ""));
+                 format("the data's targets are {} for each sample, but the network has {}: let it end in {}{}",
+                        counted(values.count(), "value"), outputs_text(width), outputs_text(values.count()),
+                        one ? ", or set data.classes if whole numbers are classes" : ""));
   }
 }
 

@@ -4,6 +4,10 @@
 #include <algorithm>
 
 #include "core/base/format.h"
+#include "core/base/table.h"
+#include "core/graph/ops/dense.h"
+#include "core/graph/ops/elementwise/activations.h"
+#include "core/graph/ops/elementwise/softmax.h"
 #include "core/metrics/output_expression.h"
 #include "core/optim/optimizer.h"
 #include "core/program/added_loss.h"
@@ -99,11 +103,41 @@ std::string width_warning(const ResolvedOutput& output, const Shape& shape, cons
       output.target_encoding == TargetEncoding::class_number && shape.rank() == 2 && targets.classes > 0;
   if (!of_classes || shape.back() <= targets.classes) return "";
   const std::int64_t useless = shape.back() - targets.classes;
-  return format(
-      "{}: the output{} has {} values and the data {} classes, so that {} never right: set {} units in the last "
-      "layer",
-      to_string(output.loss.location), output.name.empty() ? "" : format(" '{}'", output.name), shape.back(),
-      targets.classes, useless == 1 ? "1 value is" : format("{} values are", useless), targets.classes);
+  return format("{}: the output{} has {} and the data {}, so that {} never right: set {} in the last layer",
+                to_string(output.loss.location), output.name.empty() ? "" : format(" '{}'", output.name),
+                counted(shape.back(), "value"), counted(targets.classes, "class"),
+                useless == 1 ? "1 value is" : format("{} values are", useless), counted(targets.classes, "unit"));
+}
+
+// The function of the op that computes a tensor, if it is a softmax or a sigmoid.
+FinalActivation activation_before(const Graph& graph, TensorId tensor) {
+  for (const Op& op : graph.ops) {
+    if (std::ranges::find(op.outputs, tensor) == op.outputs.end()) continue;
+    if (op.get_if<Softmax>() != nullptr) return FinalActivation::softmax;
+    if (const auto* dense = op.get_if<Dense>()) {
+      if (dense->function.kind == ActivationKind::sigmoid) return FinalActivation::sigmoid;
+    }
+    const auto* activation = op.get_if<Activation>();
+    const bool sigmoid = activation != nullptr && activation->function.kind == ActivationKind::sigmoid;
+    return sigmoid ? FinalActivation::sigmoid : FinalActivation::none;
+  }
+  return FinalActivation::none;
+}
+
+// Returns a warning if the softmax or sigmoid of an output, or of a loss that takes the output for logits, reads the
+// result of another one; else "".
+std::string twice_warning(const ResolvedOutput& output, const Graph& graph, TensorId predictions) {
+  const LossLink link = link_of(output.loss.rule);
+  if (link == LossLink::identity) return "";
+  const auto expected = link == LossLink::sigmoid ? FinalActivation::sigmoid : FinalActivation::softmax;
+  if (activation_before(graph, predictions) != expected) return "";
+  const char* const name = expected == FinalActivation::softmax ? "softmax" : "sigmoid";
+  const std::string advice =
+      output.loss.folded == expected
+          ? format("the network ends in a {} of a {}: remove one of the two", name, name)
+          : format("the network ends in a {}, but from_logits: true adds another one: leave from_logits out", name);
+  return format("{}: {}; a {} of values between 0 and 1 is nearly the same for all classes",
+                to_string(output.loss.location), advice, name);
 }
 
 // Reports patterns of the optimizer that match no parameter.
@@ -157,6 +191,8 @@ Network build_network(const ProgramSpec& spec, std::int64_t micro_batch, bool tr
     ResolvedOutput& output = network.outputs[i];
     match_output(spec, spec.outputs[i], network.graph, network.graph.outputs[i], output, reader);
     if (!reader.ok() || !output.has_loss()) continue;
+    std::string twice = twice_warning(output, network.graph, network.graph.outputs[i]);
+    if (!twice.empty()) network.warnings.push_back(std::move(twice));
     std::string wide = width_warning(network.outputs[i], shape, spec.outputs[i].target);
     if (!wide.empty()) network.warnings.push_back(std::move(wide));
     const double chance = chance_loss(network.outputs[i].loss.rule, shape);

@@ -99,7 +99,8 @@ bool read_choice(const ChoiceTable& table, const Node& node, Reader& reader, Cho
 bool read_choices(const ChoiceTable& table, const Node& node, Reader& reader, std::vector<Choice>& choices) {
   choices.clear();
   if (!node.is_sequence()) {
-    reader.expected(node, format("a list of {}s", table.what));
+    const bool is_name = node.is_scalar() && table.find(node.text) != nullptr;
+    reader.expected(node, format("a list of {}s{}", table.what, is_name ? format(", such as [{}]", node.text) : ""));
     return false;
   }
   bool good = true;

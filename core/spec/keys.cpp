@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "core/base/format.h"
-#include "core/spec/suggestion.h"
+#include "core/spec/key_hint.h"
 #include "core/spec/units.h"
 #include "core/spec/values.h"
 
@@ -54,35 +54,11 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
   return false;
 }
 
-// Names that other frameworks and papers use for keys, if they are not similar to our names.
-constexpr std::pair<std::string_view, std::string_view> synonyms[] = {{"lr", "learning_rate"},
-                                                                      {"wd", "weight_decay"},
-                                                                      {"decay", "weight_decay"},
-                                                                      {"decay", "momentum"},
-                                                                      {"ema_momentum", "momentum"},
-                                                                      {"betas", "beta_1"},
-                                                                      {"alpha", "rho"},
-                                                                      {"gamma", "factor"},
-                                                                      {"gamma", "decay_rate"},
-                                                                      {"eta_min", "minimum"},
-                                                                      {"end_learning_rate", "minimum"},
-                                                                      {"milestones", "boundaries"},
-                                                                      {"warmup_steps", "warmup"},
-                                                                      {"step_size", "every"},
-                                                                      {"factor", "alpha"}};
-
-// A suggestion for the message about an unknown key: "; did you mean 'learning_rate'?", or "".
-std::string hint(const std::string& key, const std::vector<std::string>& names) {
-  for (const auto& [word, name] : synonyms) {
-    if (key == word && contains(names, std::string(name))) return format("; did you mean '{}'?", name);
-  }
-  return suggestion(key, names);
-}
-
 // The result of reading a map.
 struct ReadResult {
   bool good = true;
-  bool complete = true;  // whether all values that rules across keys need were read
+  bool complete = true;                 // whether all values that rules across keys need were read
+  std::vector<std::string> meant = {};  // keys that are probably meant by unknown ones, which are not missing
 
   // Records that a key could not be read; `value` is null if the key is missing. A list of choices with wrong items is
   // still usable by the rules.
@@ -108,8 +84,10 @@ void read_entries(const Section& section, const std::vector<Target>& targets, co
       if (!key || found) continue;
       found = key;
       const ReadingContext context(reader, entry.key);
-      const bool wrong =
-          reader.reported(entry.value.location) || (!key->flatten && !key->read(entry.value, reader, target.object));
+      // A section with an error of its own, a missing included file, is read without its rules: see read_map().
+      const bool is_section = key->type.kind == TypeInfo::Kind::section && entry.value.is_map();
+      const bool wrong = (reader.reported(entry.value.location) && !is_section) ||
+                         (!key->flatten && !key->read(entry.value, reader, target.object));
       if (wrong) result.failed(*key, &entry.value);
     }
     if (found || contains(names, entry.key)) continue;
@@ -123,8 +101,9 @@ void read_entries(const Section& section, const std::vector<Target>& targets, co
       remaining.entries.push_back(entry);
       continue;
     }
-    reader.error(entry.key_location,
-                 format("unknown key '{}'{}{}", entry.key, within(targets), hint(entry.key, names)));
+    KeyHint hint = key_hint(entry.key, section, names);
+    reader.error(entry.key_location, format("unknown key '{}'{}{}", entry.key, within(targets), hint.text));
+    result.meant.push_back(std::move(hint.meant));
     result.good = false;
   }
   if (const Key* rest = section.rest(); rest != nullptr && !rest->read(remaining, reader, targets[0].object)) {
@@ -136,7 +115,9 @@ void report_missing(const Section& section, const Node& map, Reader& reader, Rea
   for (const Key& key : section.keys) {
     if (!key.required || map.find(key.name)) continue;
     const std::string owner = section.name.empty() ? "the config" : section.name;
-    reader.error(map.location, format("{} needs '{}': {}", owner, key.name, key.meaning));
+    if (!contains(result.meant, key.name)) {
+      reader.error(map.location, format("{} needs '{}': {}", owner, key.name, key.meaning));
+    }
     result.failed(key, nullptr);
   }
 }
@@ -149,7 +130,8 @@ const Node* value_of(const Node& map, const std::string& key) {
   return empty ? nullptr : value;
 }
 
-void check_groups(const Section& section, const Node& map, Reader& reader) {
+// `meant`: keys that are probably meant by unknown ones, which are not missing.
+void check_groups(const Section& section, const Node& map, const std::vector<std::string>& meant, Reader& reader) {
   for (const Section::Group& group : section.exclusive) {
     const Node* first = nullptr;
     std::string name;
@@ -169,7 +151,7 @@ void check_groups(const Section& section, const Node& map, Reader& reader) {
     std::vector<std::string> quoted;
     bool found = false;
     for (const std::string& key : group.keys) {
-      found = found || value_of(map, key);
+      found = found || value_of(map, key) || contains(meant, key);
       quoted.push_back("'" + key + "'");
     }
     if (!found) reader.error(map.location, format("{} needs {}: {}", section.name, join_or(quoted), group.meaning));
@@ -256,6 +238,9 @@ bool Section::read(const Node& node, Reader& reader, void* object, std::string_v
 }
 
 bool Section::read_map(const Node& map, Reader& reader, void* object, std::string_view ignored) const {
+  // Whether an error of the whole map is known: a file that it includes cannot be read, say. Keys may be missing since
+  // they are in this file, so that missing keys and rules across keys are not reported then.
+  const bool is_incomplete = reader.reported(map.location);
   std::vector<Target> targets{{this, object, {}}};
   ReadResult result;
   for (const Key& key : keys) {
@@ -266,11 +251,12 @@ bool Section::read_map(const Node& map, Reader& reader, void* object, std::strin
     if (choice.section) targets.push_back({choice.section, choice.object, key.type.table().what});
   }
   read_entries(*this, targets, map, reader, ignored, result);
+  if (is_incomplete) return false;
   for (const Target& target : targets) report_missing(*target.section, map, reader, result);
   if (!result.complete) return false;
   const std::size_t before = reader.count();
   for (const Target& target : targets) {
-    check_groups(*target.section, map, reader);
+    check_groups(*target.section, map, result.meant, reader);
     for (const auto& check : target.section->checks) check(target.object, map, reader);
   }
   return result.good && reader.count() == before;
@@ -296,7 +282,10 @@ bool check_range(const Range& range, const Node& node, Reader& reader) {
   if (!range.at_least && !range.more_than && !range.at_most && !range.less_than) return true;
   bool good = true;
   for (const Node& item : node.items) good &= check_range(range, item, reader);
-  for (const Node::Entry& entry : node.entries) good &= check_range(range, entry.value, reader);
+  for (const Node::Entry& entry : node.entries) {
+    const ReadingContext context(reader, format("{}.{}", reader.key(), entry.key));
+    good &= check_range(range, entry.value, reader);
+  }
   if (!node.is_scalar()) return good;
   const auto number = leading_number(node.text);
   if (!number || in_range(range, *number)) return true;

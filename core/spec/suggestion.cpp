@@ -113,7 +113,7 @@ std::string by_distance(std::string_view name, const std::vector<std::string>& n
   std::size_t best_distance = max_edits + 1;
   for (const std::string& candidate : names) {
     const std::size_t found = distance(name, candidate);
-    if (found < best_distance) {
+    if (found < best_distance && found < std::max(name.size(), candidate.size())) {  // else no letter is equal
       best_distance = found;
       best = candidate;
     }

@@ -219,7 +219,8 @@ Manifest parse_manifest(const std::string& text, const std::string& path) {
     }
     return ManifestReader(path).read(json);
   } catch (const Json::exception& failure) {
-    throw Error(ErrorKind::data, SourceLocation{path}, std::string("not a checkpoint's manifest: ") + failure.what());
+    throw Error(ErrorKind::data, SourceLocation{path}, "not a checkpoint's manifest: " + json_problem(failure),
+                "resume from another checkpoint of the run, or use the version of trainctl that wrote this one");
   }
 }
 

@@ -86,7 +86,7 @@ class HeaderEvents final : public Json::json_sax_t {
   bool boolean(bool) override { return fail("a boolean"); }
   bool binary(binary_t&) override { return fail("binary values"); }
   bool parse_error(std::size_t position, const std::string&, const Json::exception&) override {
-    return fail(format("no JSON at byte {}", position));
+    return fail(format("the header is not JSON at byte {}", position));
   }
 
  private:

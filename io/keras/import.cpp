@@ -7,7 +7,7 @@
 #include <set>
 
 #include "core/base/format.h"
-#include "core/base/json.h"
+#include "core/base/json_parse.h"
 #include "core/layers/model/model.h"
 #include "core/layers/model/model_options.h"
 #include "core/layers/model/names.h"
@@ -129,7 +129,8 @@ class Importer {
     try {
       return import(read_saved_model(path_));
     } catch (const Json::exception& error) {
-      throw Error(ErrorKind::data, SourceLocation{path_}, format("not a network saved by Keras: {}", error.what()),
+      throw Error(ErrorKind::data, SourceLocation{path_},
+                  format("not a network saved by Keras: {}", json_problem(error)),
                   "save the network again, with model.save(\"network.keras\")");
     }
   }
@@ -142,8 +143,7 @@ class Importer {
     for (const LayerUse& use : network_.uses) {
       Reader ignored_errors;
       const bool first = use.layer != nullptr && reported.insert(use.layer).second;
-      translations_.push_back(use.layer == nullptr ? Translation{}
-                                                   : translate(use, version, path_, first ? reader_ : ignored_errors));
+      translations_.push_back(translated(use, version, first ? reader_ : ignored_errors));
     }
     statistics_ = add_statistics(path_, network_, translations_, reader_);
     if (network_.outputs.size() == 1 && network_.uses[network_.outputs[0]].layer == nullptr) {
@@ -170,6 +170,19 @@ class Importer {
     result.config = header(path_, network_, notes_) + to_yaml(document);
     result.notes = std::move(notes_);
     return result;
+  }
+
+  // Translates the layer of a use, which is null for an input. Reports a layer that is not as Keras writes it.
+  Translation translated(const LayerUse& use, const std::string& version, Reader& reader) const {
+    if (use.layer == nullptr) return {};
+    try {
+      return translate(use, version, path_, reader);
+    } catch (const Json::exception& error) {
+      reader.error({path_}, format("layer '{}' is not as Keras writes it: {}; save the network again, with "
+                                   "model.save(\"network.keras\")",
+                                   use.name, json_problem(error)));
+      return {};
+    }
   }
 
   void note_open_inputs() {
@@ -231,7 +244,8 @@ class Importer {
     const BuiltModel built = build_model(options, build_options, reader_);
     check_axes(built, layers);
     throw_if_failed();
-    result.weights = load_weights(*options.weights, built.graph, 1);
+    result.weights = load_weights(
+        *options.weights, built.graph, 1, [](const std::string&) { return ""; }, WeightsUse::import);
     result.layers = built.layers.size();
     for (const LayerLine& line : built.layers) {
       result.parameters += line.parameters;

@@ -5,7 +5,7 @@
 #include <array>
 
 #include "core/base/format.h"
-#include "core/base/json.h"
+#include "core/base/json_parse.h"
 #include "core/layers/activations.h"
 #include "core/layers/initializers.h"
 #include "io/keras/values.h"
@@ -53,7 +53,9 @@ const Json& LayerReader::take(const std::string& key) {
 
 double LayerReader::number(const std::string& key, double otherwise) {
   const Json& value = take(key);
-  return value.is_null() ? otherwise : value.get<double>();
+  if (value.is_null() || value.is_number()) return value.is_null() ? otherwise : value.get<double>();
+  error(format("'{}' must be a number, but is {}", key, json_kind(value)));
+  return otherwise;
 }
 
 void LayerReader::copy(const std::string& key, Node& options) {
@@ -69,7 +71,11 @@ void LayerReader::copy(const std::string& key, Node& options) {
     append(options, key, activation(key, value));
   } else {
     const bool window = std::find(windows.begin(), windows.end(), key) != windows.end();
-    append(options, key, window ? window_node(value) : plain_node(value));
+    try {
+      append(options, key, window ? window_node(value) : plain_node(value));
+    } catch (const Json::exception&) {
+      error(format("'{}' is {}, which is not as Keras writes it", key, shortened(value)));
+    }
   }
 }
 

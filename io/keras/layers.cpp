@@ -139,6 +139,19 @@ constexpr Row rows[] = {
 #undef CONV_LSTM
 #undef RECURRENT
 
+// Reports values that the layer of trainctl does not take, such as a negative number of units.
+void check_values(const Section& section, const Node& options, LayerReader& layer) {
+  for (const Node::Entry& entry : options.entries) {
+    const Key* key = section.find(entry.key);
+    if (key == nullptr || key->flatten) continue;
+    Reader reader;
+    const ReadingContext context(reader, entry.key);
+    const std::shared_ptr<Options> object = section.make();
+    if (key->read(entry.value, reader, dynamic_cast<void*>(object.get()))) continue;
+    for (const Diagnostic& found : reader.diagnostics()) layer.error(found.message);
+  }
+}
+
 }  // namespace
 
 Translation translate(const LayerUse& use, const std::string& keras_version, const std::string& path, Reader& reader) {
@@ -158,14 +171,17 @@ Translation translate(const LayerUse& use, const std::string& keras_version, con
   const bool merges = section.find("from")->type.kind == TypeInfo::Kind::list;
   const bool has_states = section.find("initial_state") != nullptr;
   if (!merges && !has_states && use.from.size() != 1)
-    layer.error(format("{} inputs have no counterpart in trainctl", use.from.size()));
+    layer.error(use.from.empty() ? "a layer without an input has no counterpart in trainctl"
+                                 : format("{} inputs have no counterpart in trainctl", use.from.size()));
   result.layers.push_back({std::string(row->kind), map_node()});
   std::istringstream options{std::string(row->options)};
   for (std::string key; options >> key;) layer.copy(key, result.layers[0].options);
   if (use.use_causal_mask) append(result.layers[0].options, "use_causal_mask", scalar_node("true"));
   if (row->special != nullptr) row->special(layer, result);
   for (TranslatedLayer& own : result.layers) {
-    own.options = without_defaults(*layer_choices().find(own.kind), own.options);
+    const Section& section_of_layer = *layer_choices().find(own.kind);
+    check_values(section_of_layer, own.options, layer);
+    own.options = without_defaults(section_of_layer, own.options);
   }
   layer.finish(result);
   return result;

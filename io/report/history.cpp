@@ -109,11 +109,13 @@ RunHistory read_history(const std::string& path) {
   const std::string text = read_file(path, max_history_bytes);
   int line = 1;
   for (std::size_t begin = 0, end = 0; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1, ++line) {
+    constexpr const char* remedy = "remove the line, or restore the file";
     try {
-      add_event(history, parse_json(std::string_view(text).substr(begin, end - begin), SourceLocation{path, line}));
-    } catch (const Json::exception&) {
-      throw Error(ErrorKind::data, SourceLocation{path, line}, "this line is not an event of a run",
-                  "remove the line, or restore the file");
+      add_event(history,
+                parse_json(std::string_view(text).substr(begin, end - begin), SourceLocation{path, line}, remedy));
+    } catch (const Json::exception& error) {
+      throw Error(ErrorKind::data, SourceLocation{path, line},
+                  "this line is not an event of a run: " + json_problem(error), remedy);
     }
   }
   return history;

@@ -4,7 +4,7 @@
 
 #include "core/base/error.h"
 #include "core/base/format.h"
-#include "core/base/json.h"
+#include "core/base/json_parse.h"
 #include "io/datasets/arrays/zip.h"
 #include "io/weights/hdf5_file.h"
 #include "io/weights/keras_names.h"
@@ -23,7 +23,8 @@ class KerasWeights final : public WeightsFile {
     try {
       names = keras_names(file_, network, shown);
     } catch (const Json::exception& error) {
-      throw Error(ErrorKind::data, SourceLocation{shown}, format("not a network as Keras saves it: {}", error.what()),
+      throw Error(ErrorKind::data, SourceLocation{shown},
+                  format("not a network as Keras saves it: {}", json_problem(error)),
                   "save the network again, with model.save(\"network.keras\")");
     }
     keep_names_unique(names);

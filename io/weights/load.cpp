@@ -31,10 +31,10 @@ struct Opened {
   WeightsMatch match;
 };
 
-Opened open(const WeightsOptions& options, const Graph& graph) {
+Opened open(const WeightsOptions& options, const Graph& graph, WeightsUse use) {
   Opened opened{open_weights(options.file.value.text), wanted_tensors(graph), {}};
   Reader reader;
-  opened.match = match_weights(opened.wanted, *opened.file, options, reader);
+  opened.match = match_weights(opened.wanted, *opened.file, options, reader, use);
   reader.throw_if_failed();
   const WeightsMatch& match = opened.match;
   std::string text = format("weights from {} by {}: {} of {}", options.file.value.text, match.names,
@@ -56,11 +56,11 @@ Opened open(const WeightsOptions& options, const Graph& graph) {
 
 }  // namespace
 
-void check_weights(const WeightsOptions& options, const Graph& graph) { open(options, graph); }
+void check_weights(const WeightsOptions& options, const Graph& graph, WeightsUse use) { open(options, graph, use); }
 
 LoadedWeights load_weights(const WeightsOptions& options, const Graph& graph, std::uint64_t seed,
-                           const std::function<std::string(const std::string&)>& followed) {
-  const Opened opened = open(options, graph);
+                           const std::function<std::string(const std::string&)>& followed, WeightsUse use) {
+  const Opened opened = open(options, graph, use);
   LoadedWeights loaded{options.file.value.text, {}, {}};
   std::map<std::string, float*> values;
   for (const WantedTensor& tensor : opened.wanted) {

@@ -46,12 +46,14 @@ std::ptrdiff_t keras_rank(const std::string& leaf) {
 class Matcher {
  public:
   Matcher(const std::vector<WantedTensor>& wanted, const WeightsFile& file, const WeightsOptions& options,
-          Reader& reader)
+          Reader& reader, WeightsUse use)
       : wanted_(wanted),
         stored_(file.tensors()),
         missing_names_(file.missing_names()),
         options_(options),
-        reader_(reader) {
+        reader_(reader),
+        origin_(file.origin()),
+        use_(use) {
     for (std::size_t i = 0; i < stored_.size(); ++i) {
       by_name_.emplace(stored_[i].name, i);
       for (const std::string& name : stored_[i].other_names) by_name_.emplace(name, i);
@@ -104,8 +106,8 @@ class Matcher {
       if (is_skipped(stored_[i].name)) {
         match.skipped.push_back(stored_[i].name);
       } else if (unused++ < max_reports) {
-        error(format("no tensor of the network uses '{}' ({}); if that is intended, name it in `skip`", stored_[i].name,
-                     to_string(stored_[i].shape)));
+        error(format("no tensor of the network uses '{}' ({}); {}", stored_[i].name, to_string(stored_[i].shape),
+                     advice("if that is intended, name it in `skip`")));
       }
     }
     report_further(unused, "of the file's tensors are not used, too");
@@ -231,21 +233,33 @@ class Matcher {
     for (std::size_t i = 0; i < std::min<std::size_t>(3, wanted_.size()); ++i) {
       network_names += format("{}'{}'", i == 0 ? "" : ", ", wanted_[i].name);
     }
-    error(
-        format("none of its {} tensors has a name that matches a tensor of the network: the file has {}, ..., the "
-               "network {}, ...; give rules in `names` that convert the network's names{}",
-               stored_.size(), file_names.empty() ? "none" : file_names, network_names, remedy_));
+    error(format("{} that matches a tensor of the network: the file has {}, ..., the network {}, ...; {}",
+                 stored_.size() == 1 ? "its only tensor has no name"
+                                     : format("none of its {} tensors has a name", stored_.size()),
+                 file_names.empty() ? "none" : file_names, network_names,
+                 advice("give rules in `names` that convert the network's names" + remedy_)));
   }
   void report_missing(const WantedTensor& tensor, const std::string& name, std::size_t before) {
     if (before >= max_reports) return;
-    error(format("'{}' is missing (by {}: '{}'); `allow_missing: true` keeps its initial values", tensor.name,
-                 convention_.names, name));
+    error(format("'{}' is missing (by {}: '{}'); {}", tensor.name, convention_.names, name,
+                 advice("`allow_missing: true` keeps its initial values")));
   }
   void report_shape(const WantedTensor& tensor, const FileTensor& stored) {
     const Shape expected = stored_shape(tensor, convention_.layout);
     const std::string as = expected == tensor.shape ? "" : format(" ({} in the file's layout)", to_string(expected));
-    error(format("'{}' is {}{}, but '{}' in the file is {}; `skip: [{}/*]` keeps the layer's initial values",
-                 tensor.name, to_string(tensor.shape), as, stored.name, to_string(stored.shape), tensor.layer()));
+    error(format("'{}' is {}{}, but '{}' in the file is {}; {}", tensor.name, to_string(tensor.shape), as, stored.name,
+                 to_string(stored.shape),
+                 advice(format("`skip: [{}/*]` keeps the layer's initial values", tensor.layer()))));
+  }
+  // What to do about tensors that do not match: `for_config` in a config. An import has no config with such keys:
+  // there, the description and the weights in the file do not belong together.
+  std::string advice(const std::string& for_config) const {
+    if (use_ == WeightsUse::config) return for_config;
+    return origin_ == WeightsOrigin::hugging_face
+               ? "config.json and the weights are of different networks: copy the whole folder that save_pretrained "
+                 "wrote"
+               : "the network's description and the weights do not belong together: save the network again, with "
+                 "model.save(\"network.keras\")";
   }
   void report_further(std::size_t count, const char* what) {
     if (count > max_reports) error(format("{} more {}", count - max_reports, what));
@@ -256,6 +270,8 @@ class Matcher {
   const std::map<std::string, std::string>& missing_names_;
   const WeightsOptions& options_;
   Reader& reader_;
+  const WeightsOrigin origin_;
+  const WeightsUse use_;
   std::map<std::string, std::size_t> by_name_;              // key: name of a tensor of the file; value: its index
   std::map<std::string, std::vector<std::string>> leaves_;  // key: layer; value: names of its tensors in Keras' order
   Convention convention_;
@@ -267,8 +283,8 @@ class Matcher {
 }  // namespace
 
 WeightsMatch match_weights(const std::vector<WantedTensor>& wanted, const WeightsFile& file,
-                           const WeightsOptions& options, Reader& reader) {
-  return Matcher(wanted, file, options, reader).match();
+                           const WeightsOptions& options, Reader& reader, WeightsUse use) {
+  return Matcher(wanted, file, options, reader, use).match();
 }
 
 }  // namespace trainctl

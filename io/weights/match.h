@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "io/weights/layout.h"
+#include "io/weights/load.h"
 #include "io/weights/weights_file.h"
 
 namespace trainctl {
@@ -32,6 +33,6 @@ struct WeightsMatch {
 // reports tensors of the network that are missing in the file, unless they may be missing, and tensors of the file that
 // are not used, unless they are skipped.
 WeightsMatch match_weights(const std::vector<WantedTensor>& wanted, const WeightsFile& file,
-                           const WeightsOptions& options, Reader& reader);
+                           const WeightsOptions& options, Reader& reader, WeightsUse use = WeightsUse::config);
 
 }  // namespace trainctl

@@ -6,7 +6,7 @@
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/base/format.h"
-#include "core/base/json.h"
+#include "core/base/json_parse.h"
 #include "io/datasets/arrays/zip.h"
 
 namespace trainctl {
@@ -15,29 +15,23 @@ namespace {
 // The largest networks of keras.applications have about 1 MB; parsed JSON needs some tens of times its length in
 // memory.
 constexpr std::int64_t max_description_bytes = 8 << 20;
-constexpr int max_json_depth = 100;
 
 [[noreturn]] void damaged(const std::string& path, const std::string& what) {
   throw Error(ErrorKind::data, SourceLocation{path}, what,
               "save the network again, with model.save(\"network.keras\")");
 }
 
-Json parse(const std::string& text, const std::string& path) {
+// Parses the text of a member of the file, which `shown` names in errors.
+Json parse(const std::string& text, const std::string& path, const std::string& shown) {
   if (static_cast<std::int64_t>(text.size()) > max_description_bytes) {
     damaged(path, format("its description of the network is longer than {} MB", max_description_bytes >> 20));
   }
-  bool too_deep = false;
-  const auto check_depth = [&too_deep](int depth, Json::parse_event_t, Json&) {
-    too_deep |= depth > max_json_depth;
-    return depth <= max_json_depth;
-  };
-  try {
-    Json json = Json::parse(text, check_depth);
-    if (too_deep) damaged(path, format("its description of the network has more than {} levels", max_json_depth));
-    if (json.is_object()) return json;
-  } catch (const Json::exception&) {
-  }
-  damaged(path, "its description of the network is damaged: it is no JSON object");
+  JsonFault fault;
+  Json json = parse_json(text, fault);
+  if (json.is_object()) return json;
+  if (!json.is_discarded()) damaged(path, format("{} must be a JSON object, but is {}", shown, json_kind(json)));
+  const std::string place = fault.line > 0 ? format(" at line {}, column {}", fault.line, fault.column) : "";
+  damaged(path, format("{} is not JSON{}: {}", shown, place, fault.problem));
 }
 
 }  // namespace
@@ -45,8 +39,10 @@ Json parse(const std::string& text, const std::string& path) {
 Json saved_model_in_hdf5(const Hdf5File& file, const std::string& path) {
   const auto network = file.text_attribute("", "model_config");
   if (!network) return {};
-  Json json = parse(*network, path);
-  if (const auto compiled = file.text_attribute("", "training_config")) json["compile_config"] = parse(*compiled, path);
+  Json json = parse(*network, path, "the attribute model_config");
+  if (const auto compiled = file.text_attribute("", "training_config")) {
+    json["compile_config"] = parse(*compiled, path, "the attribute training_config");
+  }
   json["keras_version"] = file.text_attribute("", "keras_version").value_or("");
   return json;
 }
@@ -64,9 +60,11 @@ Json saved_model_in_zip(const Bytes& archive, const std::string& path) {
   };
   const std::string network = read("config.json");
   if (network.empty()) return {};
-  Json json = parse(network, path + "/config.json");
+  Json json = parse(network, path, "its config.json");
   const std::string metadata = read("metadata.json");
-  json["keras_version"] = metadata.empty() ? "" : parse(metadata, path + "/metadata.json").value("keras_version", "");
+  const Json facts = metadata.empty() ? Json::object() : parse(metadata, path, "its metadata.json");
+  const auto version = facts.find("keras_version");
+  json["keras_version"] = version != facts.end() && version->is_string() ? *version : Json("");
   return json;
 }
 

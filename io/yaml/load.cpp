@@ -76,28 +76,40 @@ class Loader {
       return;
     }
     depth_ += depth;
-    merge(node, entry.value, key);
+    if (!merge(node, entry.value, key)) mark_incomplete(node, reader_.diagnostics().back().location);
     depth_ -= depth;
   }
 
+  // Makes the error of a missing file that of the map and of the maps in it, with which the file would be merged:
+  // errors that follow from their missing keys are not reported then.
+  static void mark_incomplete(Node& map, const SourceLocation& error) {
+    map.location = error;
+    for (Node::Entry& entry : map.entries) {
+      if (entry.value.is_map()) mark_incomplete(entry.value, error);
+    }
+  }
+
   // Merges an included file into the node. If a whole config is included under a key, only its section of that key is
-  // used.
-  void merge(Node& node, const Node& name, const std::string& key) {
+  // used. Returns false after reporting that a file cannot be read or is no map.
+  bool merge(Node& node, const Node& name, const std::string& key) {
     const fs::path file = (fs::path(name.base_directory) / name.text).lexically_normal();
     if (std::find(open_.begin(), open_.end(), identity(file)) != open_.end()) {
       reader_.error(name.location, "'" + name.text + "' includes itself");
-      return;
+      return false;
     }
     const fs::path shown = fs::path(name.text).is_absolute() ? file : file.lexically_proximate(files_.directory());
+    const std::size_t before = reader_.diagnostics().size();
     Node other = load(file.string(), shown.string(), name.location);
-    if (reader_.reported(name.location) || other.is_null()) return;
+    const bool is_new_error = reader_.diagnostics().size() > before;
+    if (reader_.reported(name.location) || other.is_null()) return !is_new_error;
     if (!other.is_map()) {
       reader_.error(name.location, "included file '" + shown.string() + "' must hold a map, not " + describe(other));
-      return;
+      return false;
     }
+    const bool is_whole = !is_new_error || !reader_.reported(other.location);
     if (depth_ + extent_of(other).levels > ConfigLimits::levels) {
       reader_.error(name.location, format("more than {} levels", ConfigLimits::levels));
-      return;
+      return false;
     }
     if (const Node* section = key.empty() ? nullptr : other.find(key); section != nullptr && section->is_map()) {
       other = Node(*section);
@@ -107,6 +119,7 @@ class Loader {
       continue_network(node, other, reader_);
     }
     merge_missing(node, std::move(other));
+    return is_whole;
   }
 
   // Adds the keys that are missing in the map. Maps are merged key by key, unless they name different choices.

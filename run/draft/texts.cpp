@@ -76,15 +76,11 @@ LineKeys look_at_line(const std::string& path, const std::string& target) {
   constexpr std::int64_t longest = 1 << 20;
   std::string text(longest, '\0');
   text.resize(static_cast<std::size_t>(InputFile(path).read_some(0, text.data(), longest)));
-  const SourceLocation first{path, 1, 0};
-  Json object;
-  try {
-    object = parse_json(std::string_view(text).substr(0, text.find('\n')), first);
-  } catch (const Json::exception&) {
-    object = nullptr;
-  }
+  JsonFault fault;
+  const Json object = parse_json(std::string_view(text).substr(0, text.find('\n')), fault);
   if (!object.is_object()) {
-    throw Error(ErrorKind::data, first, "the line is not an object of JSON",
+    const std::string problem = object.is_discarded() ? fault.problem : "it is " + json_kind(object);
+    throw Error(ErrorKind::data, SourceLocation{path, 1, fault.column}, "the line is not an object of JSON: " + problem,
                 "each line of a .jsonl file must be an object such as {\"text\": \"...\"}");
   }
   LineKeys keys;
@@ -103,7 +99,10 @@ LineKeys look_at_line(const std::string& path, const std::string& target) {
     most = value.get_ref<const std::string&>().size();
     keys.text = key;
   }
-  if (keys.text.empty()) throw Error(ErrorKind::data, first, "the object holds no text");
+  if (keys.text.empty()) {
+    throw Error(ErrorKind::data, SourceLocation{path, 1}, "the object holds no text",
+                "each line of a .jsonl file must be an object such as {\"text\": \"...\"}");
+  }
   return keys;
 }
 

@@ -8,11 +8,12 @@
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/base/format.h"
-#include "core/base/json.h"
+#include "core/base/json_parse.h"
 #include "core/base/log.h"
 #include "io/checkpoint/atomic_file.h"
 #include "io/datasets/text/text_tokenizer.h"
 #include "io/hugging_face/description.h"
+#include "io/hugging_face/kept_values.h"
 #include "io/hugging_face/writer.h"
 #include "io/text/load.h"
 #include "run/export/formats.h"
@@ -64,17 +65,35 @@ void name_classes(const SnapshotMetadata& metadata, Json& config) {
   }
 }
 
-// The tokens with which the run's documents begin and end, as the keys of Hugging Face's configs. Without a token for
-// the beginning, a text begins after the end of another one.
+// The id of the token that tokenizer_config.json or special_tokens_map.json, beside the tokenizer, names by `key`.
+std::optional<TokenId> described_token(const TextTokenizer& tokenizer, const char* key) {
+  for (const char* name : {"tokenizer_config.json", "special_tokens_map.json"}) {
+    const std::string path = folder_of(tokenizer.path) + "/" + name;
+    if (!exists(path)) continue;
+    JsonFault ignored;
+    const Json json = parse_json(read_file(path, largest_tokenizer_file), ignored);
+    if (!json.is_object() || !json.contains(key)) continue;
+    const Json& token = json[key].is_object() && json[key].contains("content") ? json[key]["content"] : json[key];
+    for (const SpecialToken& special : tokenizer.tokenizer->special_tokens()) {
+      if (token == special.text) return special.id;
+    }
+  }
+  return std::nullopt;
+}
+
+// The tokens with which the run's documents begin and end, as the keys of Hugging Face's configs; null if they are
+// unknown.
 Json document_tokens(const RunSpec& spec, const std::optional<TextTokenizer>& tokenizer) {
   std::optional<TokenId> begin, end;
   if (tokenizer) {
     const auto language = spec.data.dataset.as<DatasetOptions>().language_text();
     begin = language ? language->begin_token : begin_token_of(*tokenizer, "auto");
     end = language ? language->end_token : end_token_of(*tokenizer, "auto");
+    if (!begin) begin = described_token(*tokenizer, "bos_token");
+    if (!end) end = described_token(*tokenizer, "eos_token");
   }
   const auto id = [](const std::optional<TokenId>& token) { return token ? Json(*token) : Json(nullptr); };
-  return {{"bos_token_id", id(begin ? begin : end)}, {"eos_token_id", id(end)}};
+  return {{"bos_token_id", id(begin)}, {"eos_token_id", id(end)}};
 }
 
 // Removes the files of an earlier export that describe its network and tokens, so that an export that is interrupted
@@ -112,9 +131,16 @@ ExportedFile write_hugging_face(const std::string& path, const ExportedRun& run)
   // BERT and vision transformers do not generate text.
   const bool is_language_model = description.network.preset == "gpt2" || description.network.preset == "llama";
   const std::optional<TextTokenizer> tokenizer = tokenizer_of(run.spec);
-  const Json tokens = is_language_model ? document_tokens(run.spec, tokenizer) : Json::object();
   Json& config = *description.config;
-  config.update(tokens);
+  if (is_language_model) config.update(document_tokens(run.spec, tokenizer));
+  if (run.spec.model.weights) keep_hugging_face_values(run.spec.model.weights->file.value.text, config);
+  Json tokens;
+  if (is_language_model) {
+    // Without a token for the beginning, a text begins after the end of another one.
+    const Json end = config["eos_token_id"];
+    if (config["bos_token_id"].is_null()) config["bos_token_id"] = end.is_array() ? end[0] : end;
+    for (const char* key : {"bos_token_id", "eos_token_id"}) tokens[key] = config[key];
+  }
   name_classes(run.checkpoint.manifest.metadata, config);
   config["torch_dtype"] = name_of(run.dtype);
   create_folders(path);

@@ -73,7 +73,7 @@ void check_network(const std::string& folder, const HuggingFaceNetwork& network,
   weights.file.value.text = folder;
   weights.file.location.file = folder;
   for (const std::string& pattern : skipped) weights.skip.push_back({pattern, {folder}});
-  check_weights(weights, built.graph);
+  check_weights(weights, built.graph, WeightsUse::import);
   result.layers = built.layers.size();
   for (const LayerLine& line : built.layers) result.parameters += line.parameters;
 }

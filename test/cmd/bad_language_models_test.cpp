@@ -97,7 +97,9 @@ TEST_CASE("language models: each mistake is one error with place and remedy") {
       {{"data.tokenizer=empty.json"}, 3, {"empty.json: is empty; give a tokenizer.json"}},
       {{"data.tokenizer=absent.json"}, 3, {"absent.json: cannot be opened", "give the path"}},
       {{"data.tokenizer=empty"}, 3, {"empty: holds no tokenizer", "give the path"}},
-      {{"data.tokenizer=cut.json"}, 3, {"cut.json: not a valid tokenizer.json", "at byte 1001", "download"}},
+      {{"data.tokenizer=cut.json"},
+       3,
+       {"cut.json:", ": not a valid tokenizer.json: ", "the text ends too early", "download"}},
       {{"data.tokenizer=magic.json"}, 3, {"magic.json", "the model 'Magic' is not supported"}},
       {{"data.tokenizer=cut.model"}, 3, {"cut.model: begins like a model of SentencePiece", "download"}},
       {{"data.tokenizer=cut.tiktoken"}, 3, {"cut.tiktoken"}},
@@ -110,7 +112,7 @@ TEST_CASE("language models: each mistake is one error with place and remedy") {
       {{"data.path=latin.txt", characters, vocabulary}, 3, {"latin.txt: byte 343 (0xe9) is not UTF-8", "iconv"}},
       {{"data.path=cut.jsonl"},
        3,
-       {"cut.jsonl:2: the line is not an object of JSON", "at byte 14", "must be an object"}},
+       {"cut.jsonl:2:14: the line is not an object of JSON: the text ends too early", "must be an object"}},
       {{"data.path=key.jsonl"}, 3, {"key.jsonl:2: the object has no key 'text'; its keys are: body", "text_column"}},
       {{"data.path=number.jsonl"}, 3, {"number.jsonl:1: the value of 'text' is not a text", "text_column"}},
       {{"data.path=latin.jsonl"}, 3, {"latin.jsonl:2: byte 13 of the line (0xe9) is not UTF-8", "iconv"}},
@@ -174,9 +176,9 @@ TEST_CASE("language models: each mistake in a folder of Hugging Face is one erro
   const std::vector<Damage> damages{
       {"config.json", replaces("\"qwen3\"", "\"mamba\""), 2, {"config.json", "'mamba'; there are presets for bert"}},
       {"config.json", replaces("\"num_key_value_heads\": 2", "\"num_key_value_heads\": 3"), 2, {"does not divide"}},
-      {"config.json", cut, 3, {"config.json: is not JSON", "at byte 101; copy the whole folder"}},
+      {"config.json", cut, 3, {"config.json:", ": is not JSON: the text ends too early; copy the whole folder"}},
       {"config.json", removed, 3, {"config.json: cannot be opened", "copy the whole folder"}},
-      {index, cut, 3, {index + ": is not JSON", "at byte 101; copy the whole folder"}},
+      {index, cut, 3, {index + ":", ": is not JSON: the text ends too early; copy the whole folder"}},
       {index, removed, 3, {"holds no weights", "copy the whole folder"}},
       {shard, cut, 3, {shard + ": not a valid safetensors file", "in a file of 100; copy the file again"}},
       {shard, removed, 3, {index + ": the shard '" + shard + "' is missing", "copy the whole folder"}},
@@ -194,7 +196,7 @@ TEST_CASE("language models: each mistake in a folder of Hugging Face is one erro
   folder.write("net/tokenizer.json", beginning_of("gpt2.json", 1000));
   const Finished done = trainctl(folder, {"import", "net", "-o", "out"});
   CHECK(done.code == 0);
-  CHECK(contains(done.errors + done.out, "tokenizer cannot be read (net/tokenizer.json: not a valid tokenizer.json"));
+  CHECK(contains(done.errors + done.out, ": not a valid tokenizer.json: "));
 }
 
 }  // namespace trainctl::test::bad_language_models_test

@@ -10,6 +10,7 @@
 #include "core/base/json.h"
 #include "core/exec/observe/part_names.h"
 #include "core/exec/observe/position_in_step.h"
+#include "core/exec/observe/tensor_words.h"
 #include "core/graph/ops/reshaping/shaping.h"
 #include "core/graph/ops/row_group.h"
 
@@ -55,8 +56,11 @@ std::uint32_t largest_magnitude(const std::byte* bytes, std::size_t count, DType
 
 std::string to_text(const NotFiniteTensor& tensor) {
   if (tensor.name.empty()) return "";
-  std::string text = format("{}'{}', {} by {} in {}", tensor.is_within ? "a value inside of " : "", tensor.name,
-                            tensor.is_within ? "computed" : "written", tensor.op, tensor.phase);
+  const std::string named =
+      tensor.words.empty() ? format("'{}'", tensor.name) : format("{} ('{}')", tensor.words, tensor.name);
+  std::string text = tensor.is_within ? format("a value inside of layer '{}', computed by {} in {}", tensor.name,
+                                               tensor.op, tensor.phase)
+                                      : format("{}, written by {} in {}", named, tensor.op, tensor.phase);
   if (tensor.sample) {
     text +=
         format("{} {} of the data",
@@ -68,6 +72,7 @@ std::string to_text(const NotFiniteTensor& tensor) {
 
 Json to_json(const NotFiniteTensor& tensor) {
   return {{"tensor", tensor.name},
+          {"words", tensor.words},
           {"op", tensor.op},
           {"phase", tensor.phase},
           {"sample", tensor.sample ? Json(*tensor.sample) : Json()},
@@ -77,7 +82,8 @@ Json to_json(const NotFiniteTensor& tensor) {
 }
 
 NotFiniteTensor not_finite_tensor(const Json& json) {
-  NotFiniteTensor found{.name = json.at("tensor"), .op = json.at("op"), .phase = json.at("phase")};
+  NotFiniteTensor found{
+      .name = json.at("tensor"), .words = json.at("words"), .op = json.at("op"), .phase = json.at("phase")};
   if (const Json& sample = json.at("sample"); !sample.is_null()) found.sample = sample.get<std::int64_t>();
   found.sample_was_read = json.at("sample_was_read");
   found.is_within = json.at("is_within");
@@ -146,6 +152,7 @@ void NotFiniteSearch::ran(const PlacedProgram& program, int segment, int op, int
     const std::ptrdiff_t first = first_not_finite(bytes_.data(), bytes_.size(), dtype);
     if (first < 0) continue;
     found_.name = name_of_output(program.program, done, output, first / size_of(dtype));
+    found_.words = tensor_words(program.program, found_.name, done.name);
     found_.op = done.def->kind();
     found_.sample = sample_of(program.program, tensor, dtype);
     if (!found_.sample && !samples_.empty()) {

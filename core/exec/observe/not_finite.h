@@ -15,6 +15,7 @@ namespace trainctl {
 
 struct NotFiniteTensor {
   std::string name;   // of a bucket, that of the parameter in it; "" if all values are finite
+  std::string words;  // what the tensor is for the user: "the output of layer 'conv1'"
   std::string op;     // kind of the op that wrote it, which is not a receive: "conv2d"
   std::string phase;  // "forward", "backward" or "update"
   // The number in the data set of the first sample whose values are not finite or, if the tensor has no values of
@@ -26,8 +27,8 @@ struct NotFiniteTensor {
   int rank = -1;  // the rank that found it; -1: a single rank
 };
 
-// Returns a text such as "'conv1/output', written by conv2d in forward, for sample 131 of the data (rank 1)"; "" if all
-// values are finite.
+// Returns a text such as "the output of layer 'conv1' ('conv1/output'), written by conv2d in forward, for sample 131 of
+// the data (rank 1)"; "" if all values are finite.
 std::string to_text(const NotFiniteTensor& tensor);
 
 // The finding as a JSON object with the members as keys ("tensor" instead of "name"), and the finding in such an

@@ -48,19 +48,19 @@ void broadcast(const ExpressionOperand& x, ExpressionOperand& to, int column) {
 ExpressionOperand item_of(const ExpressionOperand& list, const Expression& expression) {
   const Subscript& of = expression.subscripts[0];
   const std::int64_t count = std::ssize(list.items);
-  const auto counted = [&](std::int64_t number) { return number < 0 ? number + count : number; };
+  const auto from_front = [&](std::int64_t number) { return number < 0 ? number + count : number; };
   if (expression.subscripts.size() > 1 || of.step.value_or(1) != 1 ||
       (of.kind != Subscript::Kind::element && of.kind != Subscript::Kind::slice)) {
     throw ExpressionError(of.column, "the subscript of a list is a number, or a slice such as 1:3");
   }
   if (of.kind == Subscript::Kind::element) {
-    const std::int64_t at = counted(*of.begin);
-    if (at < 0 || at >= count) throw ExpressionError(of.column, format("the list has {} items", count));
+    const std::int64_t at = from_front(*of.begin);
+    if (at < 0 || at >= count) throw ExpressionError(of.column, format("the list has {}", counted(count, "item")));
     return list.items[static_cast<std::size_t>(at)];
   }
   ExpressionOperand part = list;
-  const std::int64_t begin = std::clamp<std::int64_t>(counted(of.begin.value_or(0)), 0, count),
-                     end = std::clamp<std::int64_t>(counted(of.end.value_or(count)), begin, count);
+  const std::int64_t begin = std::clamp<std::int64_t>(from_front(of.begin.value_or(0)), 0, count),
+                     end = std::clamp<std::int64_t>(from_front(of.end.value_or(count)), begin, count);
   part.items.assign(list.items.begin() + begin, list.items.begin() + end);
   return part;
 }

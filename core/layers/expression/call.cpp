@@ -3,6 +3,9 @@
 
 #include <algorithm>
 
+#include "core/base/table.h"
+#include "core/spec/suggestion.h"
+
 namespace trainctl::expression {
 
 std::vector<Parameter> parameters_of(std::string_view text) {
@@ -18,12 +21,33 @@ std::vector<Parameter> parameters_of(std::string_view text) {
   return parameters;
 }
 
+namespace {
+
+// The message about a keyword that is none of the parameters, which `text` lists.
+std::string unknown_argument(const std::string& keyword, const std::string& function,
+                             const std::vector<Parameter>& parameters, std::string_view text) {
+  std::vector<std::string> names;
+  for (const Parameter& of : parameters) names.push_back(of.name);
+  const auto has = [&](const char* name) { return std::find(names.begin(), names.end(), name) != names.end(); };
+  std::string hint = suggestion(keyword, names);
+  if (keyword == "dim" && has("axis")) hint = "; did you mean 'axis'?";
+  if (keyword.starts_with("keep") && !has("keepdims")) {
+    hint = format("; if its result lacks a dimension, expand_dims({}(...), axis) adds it with size 1", function);
+  }
+  return format("there is no argument '{}'{}{} the arguments are: {}", keyword, hint, hint.ends_with('?') ? "" : ";",
+                text);
+}
+
+}  // namespace
+
 FunctionCall::FunctionCall(ExpressionBuilder& to, const Expression& call, const std::string& name,
                            std::string_view text)
     : builder(to), column(call.column), function(name) {
   const std::vector<Parameter> parameters = parameters_of(text);
   if (call.operands.size() > parameters.size()) {
-    fail(format("{} arguments are given, but it has {}: {}", call.operands.size(), parameters.size(), text));
+    const auto given = static_cast<long long>(call.operands.size());
+    fail(format("{} {} given, but it has {}: {}", counted(given, "argument"), given == 1 ? "is" : "are",
+                parameters.size(), text));
   }
   for (std::size_t i = 0; i < call.operands.size(); ++i) {
     arguments[parameters[i].name] = builder.evaluate(call.operands[i]);
@@ -31,7 +55,7 @@ FunctionCall::FunctionCall(ExpressionBuilder& to, const Expression& call, const 
   for (const auto& [keyword, value] : call.keywords) {
     const bool known = std::any_of(parameters.begin(), parameters.end(),
                                    [&keyword = keyword](const Parameter& of) { return of.name == keyword; });
-    if (!known) fail(format("there is no argument '{}'; the arguments are: {}", keyword, text));
+    if (!known) fail(unknown_argument(keyword, name, parameters, text));
     if (arguments.contains(keyword)) fail(format("the argument {} is given twice", keyword));
     arguments[keyword] = builder.evaluate(value);
   }

@@ -41,7 +41,7 @@ ExpressionOperand transpose(const FunctionCall& call) {
   for (std::size_t k = 0; k < sorted.size(); ++k) {
     if (sorted[k] != static_cast<std::int64_t>(k)) call.fail("axes must name each dimension once");
   }
-  if (std::ssize(order) != x.rank()) call.fail(format("axes must name the {} dimensions", x.rank()));
+  if (std::ssize(order) != x.rank()) call.fail(format("axes must name the {}", counted(x.rank(), "dimension")));
   if (x.has_samples && order[0] != 0) call.fail("dimension 0, that of the samples, must stay first");
   return permuted(call.builder, x, std::move(order), call.column);
 }

@@ -1,11 +1,13 @@
 // The keys of an added loss.
 #include "core/layers/model/added_loss.h"
 
+#include <algorithm>
 #include <set>
 
 #include "core/base/format.h"
 #include "core/expression/syntax.h"
 #include "core/layers/expression/input_names.h"
+#include "core/spec/suggestion.h"
 
 namespace trainctl {
 namespace {
@@ -17,11 +19,19 @@ void check_added_loss(const AddedLoss& loss, const Node& node, Reader& reader) {
   check_input_names(loss.inputs.items, loss.from.items.size(), node, reader);
   try {
     const std::set<std::string> names = names_in(parse_expression(loss.expression.value));
+    std::vector<std::string> unknown;
+    for (const std::string& name : names) {
+      const auto& inputs = loss.inputs.items;
+      if (name != targets_name && std::find(inputs.begin(), inputs.end(), name) == inputs.end())
+        unknown.push_back(name);
+    }
     for (const std::string& input : loss.inputs.items) {
       if (input == targets_name) {
         reader.error(loss.expression.location, "'y_true' are the targets: give the input another name");
       } else if (!names.contains(input)) {
-        reader.error(loss.expression.location, format("the expression does not use '{}'", input));
+        const std::string near = nearest(input, unknown);
+        reader.error(loss.expression.location, format("the expression does not use '{}'{}", input,
+                                                      near.empty() ? "" : format("; did you mean it by '{}'?", near)));
       }
     }
     if (!loss.targets.name.empty() && !names.contains(targets_name)) {

@@ -79,16 +79,13 @@ Json object_of(std::string_view line, const SourceLocation& location) {
                        static_cast<unsigned char>(line[*offset])),
                 "convert the file to UTF-8, for example with iconv");
   }
-  std::string problem;
-  try {
-    Json json = parse_json(line, location);
-    if (json.is_object()) return json;
-  } catch (const Json::parse_error& error) {
-    problem = format(": there is an error at byte {}", error.byte);
-  } catch (const Json::exception&) {
-    problem = ": it holds a number that is too large";
-  }
-  throw Error(ErrorKind::data, location, "the line is not an object of JSON" + problem,
+  JsonFault fault;
+  Json json = parse_json(line, fault);
+  if (json.is_object()) return json;
+  SourceLocation place = location;
+  place.column = fault.column;
+  const std::string problem = json.is_discarded() ? fault.problem : "it is " + json_kind(json);
+  throw Error(ErrorKind::data, place, "the line is not an object of JSON: " + problem,
               "each line of a .jsonl file must be an object such as {\"text\": \"...\"}");
 }
 

@@ -188,9 +188,10 @@ TokenStream cached_tokens(const Corpus& corpus, const Tokenization& tokenization
   if (stream->unknown > 0) {
     if (!stream->warning.empty()) stream->warning += "; ";
     stream->warning += format(
-        "{}: {} of {} tokens are the unknown token of {}, which loses their text; the metric bits_per_byte counts no "
+        "{}: {} of {} tokens {} the unknown token of {}, which loses their text; the metric bits_per_byte counts no "
         "bytes for them, so that it is too large",
-        corpus.path, stream->unknown, stream->count(), tokenization.tokenizer.path);
+        corpus.path, stream->unknown, stream->count(), stream->unknown == 1 ? "is" : "are",
+        tokenization.tokenizer.path);
   }
   return std::move(*stream);
 }

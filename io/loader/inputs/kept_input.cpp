@@ -92,7 +92,8 @@ std::vector<KeptInput> read_kept_inputs(const std::string& text) {
     for (const Json& input : json) inputs.push_back(input_of(input));
     return inputs;
   } catch (const Json::exception& error) {
-    throw Error(ErrorKind::data, std::string("the checkpoint's info about the inputs cannot be read: ") + error.what());
+    throw Error(ErrorKind::data, "the checkpoint's info about the inputs cannot be read: " + json_problem(error),
+                "use the version of trainctl that wrote the checkpoint");
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <numeric>
 
 #include "core/base/format.h"
 #include "core/spec/reader.h"
@@ -16,6 +17,24 @@ std::string name_of_class(const DatasetInfo& info, std::int64_t number) {
   return named ? info.class_names[static_cast<std::size_t>(number)] : std::to_string(number);
 }
 
+// The first of some classes, in quotes: "'cat', 'dog' and 3 more".
+std::string quoted_classes(const DatasetInfo& info, const std::vector<std::int64_t>& numbers) {
+  constexpr std::size_t most = 8;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(most, numbers.size()); ++i) {
+    text += format("{}'{}'", i == 0 ? "" : ", ", name_of_class(info, numbers[i]));
+  }
+  return numbers.size() > most ? format("{} and {} more", text, numbers.size() - most) : text;
+}
+
+// The names that a weight may have: "; the classes are 'cat', 'dog'".
+std::string possible_classes(const DatasetInfo& info) {
+  std::vector<std::int64_t> all(static_cast<std::size_t>(info.classes));
+  std::iota(all.begin(), all.end(), 0);
+  if (info.classes == 1) return format("; the only class is {}", quoted_classes(info, all));
+  return format("; the classes are {}", quoted_classes(info, all));
+}
+
 std::vector<float> balanced(const SourceLocation& location, const Dataset& targets, const Subset& training) {
   const DatasetInfo& info = targets.info();
   std::vector<std::int64_t> counts(static_cast<std::size_t>(info.classes));
@@ -23,15 +42,22 @@ std::vector<float> balanced(const SourceLocation& location, const Dataset& targe
     const std::int32_t label = targets.label(training[i]);
     if (label >= 0 && label < info.classes) ++counts[static_cast<std::size_t>(label)];  // else the loss ignores it
   }
+  std::vector<std::int64_t> empty;
+  for (std::int64_t c = 0; c < info.classes; ++c) {
+    if (counts[static_cast<std::size_t>(c)] == 0) empty.push_back(c);
+  }
+  if (!empty.empty()) {
+    throw Error(ErrorKind::config, location,
+                format("class_weights: {} in the training split, so that `balanced` has no weight for {}",
+                       empty.size() == 1 ? format("class {} has no sample", quoted_classes(info, empty))
+                                         : format("the classes {} have no samples", quoted_classes(info, empty)),
+                       empty.size() == 1 ? "it" : "them"),
+                "set the weights by class, such as {" + name_of_class(info, empty[0]) +
+                    ": 1}, add samples, or choose another validation split");
+  }
   std::vector<float> weights;
   for (std::int64_t c = 0; c < info.classes; ++c) {
     const std::int64_t count = counts[static_cast<std::size_t>(c)];
-    if (count == 0) {
-      throw Error(
-          ErrorKind::config, location,
-          format("class '{}' has no sample in the training split, so it cannot be balanced", name_of_class(info, c)),
-          "set weights by class, or add samples of the class");
-    }
     const double even = static_cast<double>(training.size()) / static_cast<double>(info.classes);
     weights.push_back(static_cast<float>(even / static_cast<double>(count)));
   }
@@ -66,7 +92,7 @@ std::vector<float> weights_by_class(const ClassWeights& declared, const Dataset&
     const std::int64_t number = find_class(info, name);
     if (number < 0) {
       std::string hint = suggestion(name, info.class_names);
-      if (hint.empty()) hint = format("; there are {} classes, numbered from 0", info.classes);
+      if (hint.empty()) hint = possible_classes(info);
       throw Error(ErrorKind::config, declared.location, format("class_weights: there is no class '{}'{}", name, hint));
     }
     weights[static_cast<std::size_t>(number)] = static_cast<float>(weight);

@@ -9,7 +9,7 @@ namespace {
 using Join = DecoderOptions::Join;
 
 void read_one_decoder(const Json& json, DecoderOptions& options) {
-  const std::string type = json.at("type").get<std::string>();
+  const std::string type = json_value<std::string>(json, "type");
   if (type == "Sequence") {
     for (const Json& each : json.at("decoders")) read_one_decoder(each, options);
   } else if (type == "ByteLevel") {
@@ -27,7 +27,7 @@ void read_one_decoder(const Json& json, DecoderOptions& options) {
   } else if (type == "ByteFallback") {
     options.byte_tokens = true;
   } else if (type == "Replace" && json.at("content") == " " && json.at("pattern").contains("String")) {
-    options.space = json.at("pattern").at("String").get<std::string>();
+    options.space = json_value<std::string>(json.at("pattern"), "String");
   } else if (type == "Strip" && json.at("content") == " " && json.at("start") == 1 && json.at("stop") == 0) {
     options.strip_first_space = true;
   } else if (type != "Fuse") {
@@ -47,7 +47,7 @@ void read_template(const Json& json, PipelineParts& parts) {
       after = true;
       continue;
     }
-    const std::string& name = item.at("SpecialToken").at("id").get_ref<const std::string&>();
+    const std::string name = json_value<std::string>(item.at("SpecialToken"), "id");
     for (const Json& id : json.at("special_tokens").at(name).at("ids")) {
       (after ? parts.after : parts.before).push_back(id.get<TokenId>());
       if (parts.before.size() + parts.after.size() <= most_ids) continue;
@@ -68,7 +68,7 @@ void read_decoder(const Json& json, PipelineParts& parts) {
 
 void read_post_processor(const Json& json, PipelineParts& parts) {
   if (json.is_null()) return;
-  const std::string type = json.at("type").get<std::string>();
+  const std::string type = json_value<std::string>(json, "type");
   if (type == "Sequence") {
     for (const Json& each : json.at("processors")) read_post_processor(each, parts);
   } else if (type == "TemplateProcessing") {

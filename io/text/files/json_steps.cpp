@@ -11,9 +11,9 @@ namespace {
 
 std::unique_ptr<Normalizer> replace_of(const Json& json) {
   const Json& pattern = json.at("pattern");
-  const std::string by = inserted(json.at("content").get<std::string>());
-  if (pattern.contains("Regex")) return make_regex_replace(pattern.at("Regex").get<std::string>(), by);
-  const std::string text = pattern.at("String").get<std::string>();
+  const std::string by = inserted(json_value<std::string>(json, "content"));
+  if (pattern.contains("Regex")) return make_regex_replace(json_value<std::string>(pattern, "Regex"), by);
+  const std::string text = json_value<std::string>(pattern, "String");
   if (text.empty()) throw Error(ErrorKind::data, "a Replace normalizer replaces an empty text");
   return make_replace(text, by);
 }
@@ -29,14 +29,14 @@ std::unique_ptr<Normalizer> bert_of(const Json& json) {
 
 std::unique_ptr<Normalizer> precompiled_of(const Json& json) {
   std::string bytes;
-  if (!append_base64(json.at("precompiled_charsmap").get_ref<const std::string&>(), bytes)) {
+  if (!append_base64(json_value<std::string>(json, "precompiled_charsmap"), bytes)) {
     throw Error(ErrorKind::data, "precompiled_charsmap is not base64");
   }
   return bytes.empty() ? nullptr : make_precompiled_normalizer(std::move(bytes));
 }
 
 std::unique_ptr<Normalizer> normalizer_of(const Json& json) {
-  const std::string type = json.at("type").get<std::string>();
+  const std::string type = json_value<std::string>(json, "type");
   if (type == "NFC") return make_unicode_normalizer(NormalForm::nfc);
   if (type == "NFD") return make_unicode_normalizer(NormalForm::nfd);
   if (type == "NFKC") return make_unicode_normalizer(NormalForm::nfkc);
@@ -44,7 +44,7 @@ std::unique_ptr<Normalizer> normalizer_of(const Json& json) {
   if (type == "Lowercase") return make_lower_case();
   if (type == "StripAccents") return make_strip_accents();
   if (type == "Strip") return make_strip(value_or(json, "strip_left", true), value_or(json, "strip_right", true));
-  if (type == "Prepend") return make_prepend(inserted(json.at("prepend").get<std::string>()));
+  if (type == "Prepend") return make_prepend(inserted(json_value<std::string>(json, "prepend")));
   if (type == "Replace") return replace_of(json);
   if (type == "Nmt") return make_nmt();
   if (type == "BertNormalizer") return bert_of(json);
@@ -53,7 +53,7 @@ std::unique_ptr<Normalizer> normalizer_of(const Json& json) {
 }
 
 MatchedPart part_of(const Json& json) {
-  const std::string name = json.at("behavior").get<std::string>();
+  const std::string name = json_value<std::string>(json, "behavior");
   if (name == "Removed") return MatchedPart::removed;
   if (name == "Isolated") return MatchedPart::isolated;
   if (name == "MergedWithPrevious") return MatchedPart::merged_with_previous;
@@ -74,12 +74,12 @@ void read_split(const Json& json, ReadStep& step) {
   const MatchedPart part = part_of(json);
   const bool inverted = value_or(json, "invert", false);
   if (!pattern.contains("Regex")) {
-    const std::string text = pattern.at("String").get<std::string>();
+    const std::string text = json_value<std::string>(pattern, "String");
     if (text.empty()) throw Error(ErrorKind::data, "a Split pre-tokenizer splits at an empty text");
     step.steps.push_back(make_literal_step(text, part, inverted));
     return;
   }
-  const std::string regex = pattern.at("Regex").get<std::string>();
+  const std::string regex = json_value<std::string>(pattern, "Regex");
   Pattern known = Pattern::gpt2;
   // Each known pattern matches all of a text, so that these two mean the same.
   const bool each_match = (part == MatchedPart::isolated && !inverted) || (part == MatchedPart::removed && inverted);
@@ -91,7 +91,7 @@ void read_split(const Json& json, ReadStep& step) {
 }
 
 ReadStep step_of(const Json& json) {
-  const std::string type = json.at("type").get<std::string>();
+  const std::string type = json_value<std::string>(json, "type");
   ReadStep step;
   if (type == "ByteLevel") {
     step.bytes = true;
@@ -114,7 +114,7 @@ ReadStep step_of(const Json& json) {
     step.steps.push_back(make_character_step([](char32_t code) { return is_number(category_of(code)); },
                                              each ? MatchedPart::isolated : MatchedPart::contiguous));
   } else if (type == "CharDelimiterSplit") {
-    const std::string text = json.at("delimiter").get<std::string>();
+    const std::string text = json_value<std::string>(json, "delimiter");
     if (text.empty()) throw Error(ErrorKind::data, "a CharDelimiterSplit has no delimiter");
     step.steps.push_back(make_literal_step(text, MatchedPart::removed, false));
   } else if (type == "Metaspace") {

@@ -12,8 +12,8 @@ namespace {
 void read_added_tokens(const Json& json, PipelineParts& parts) {
   for (const Json& each : json) {
     AddedToken token;
-    token.text = each.at("content").get<std::string>();
-    const auto id = each.at("id").get<std::int64_t>();
+    token.text = json_value<std::string>(each, "content");
+    const auto id = json_value<std::int64_t>(each, "id");
     if (id < 0 || id > largest_token) throw Error(ErrorKind::data, format("added_tokens: the id {} is not valid", id));
     token.id = static_cast<TokenId>(id);
     token.special = value_or(each, "special", false);
@@ -56,10 +56,10 @@ std::unique_ptr<Tokenizer> read_tokenizer_json(std::string_view text, const std:
     read_post_processor(part_of_file(*file.rest, "post_processor"), parts);
     check_frame(parts);
   } catch (const Json::exception& error) {
-    throw Error(ErrorKind::data, SourceLocation{path}, format("not a valid tokenizer.json: {}", error.what()),
+    throw Error(ErrorKind::data, SourceLocation{path}, format("not a valid tokenizer.json: {}", json_problem(error)),
                 "download the file or copy it again");
   } catch (const Error& error) {
-    throw Error(error.kind(), SourceLocation{path}, error.what());
+    throw Error(error.kind(), SourceLocation{path}, format("not a tokenizer that trainctl can read: {}", error.what()));
   }
   return make_pipeline(std::move(parts));
 }

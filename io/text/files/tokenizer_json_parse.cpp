@@ -3,7 +3,7 @@
 
 #include "core/base/error.h"
 #include "core/base/format.h"
-#include "core/base/json.h"
+#include "core/base/json_parse.h"
 #include "io/text/files/tokenizer_json.h"
 #include "io/text/models/vocabulary.h"
 
@@ -16,9 +16,10 @@ constexpr std::size_t most_values = 2'000'000;  // of the tree; a file has about
 
 class TokenizerEvents final : public Json::json_sax_t {
  public:
-  explicit TokenizerEvents(TokenizerJson& file) : file_(file) {}
+  TokenizerEvents(std::string_view text, TokenizerJson& file) : text_(text), file_(file) {}
 
   std::string problem;
+  SourceLocation place;  // of the problem, if the text is not JSON
 
   bool start_object(std::size_t) override {
     if (list_ != List::none) return fail("an unexpected object");
@@ -89,7 +90,9 @@ class TokenizerEvents final : public Json::json_sax_t {
   bool boolean(bool value) override { return list_ == List::none ? add(value) : fail("a boolean"); }
   bool binary(binary_t&) override { return fail("binary values"); }
   bool parse_error(std::size_t position, const std::string&, const Json::exception&) override {
-    return fail(format("there is no JSON at byte {}", position));
+    const JsonFault fault = json_fault(text_, position);
+    place = {file_.path, fault.line, fault.column};
+    return fail(fault.problem);
   }
 
  private:
@@ -147,6 +150,7 @@ class TokenizerEvents final : public Json::json_sax_t {
     return true;
   }
 
+  std::string_view text_;
   TokenizerJson& file_;
   std::vector<Json*> open_;  // the lists and objects around the next value
   Json* added_ = nullptr;
@@ -167,11 +171,12 @@ TokenizerJson::~TokenizerJson() = default;
 TokenizerJson parse_tokenizer_json(std::string_view text, const std::string& path) {
   TokenizerJson file;
   file.path = path;
-  TokenizerEvents events(file);
+  TokenizerEvents events(text, file);
+  events.place.file = path;
   Json::sax_parse(text, &events);
   if (events.problem.empty() && !file.rest->is_object()) events.problem = "the file must hold an object";
   if (!events.problem.empty()) {
-    throw Error(ErrorKind::data, SourceLocation{path}, "not a valid tokenizer.json: " + events.problem,
+    throw Error(ErrorKind::data, events.place, "not a valid tokenizer.json: " + events.problem,
                 "download the file or copy it again");
   }
   return file;

@@ -49,6 +49,7 @@ void add_tasks(TfConfig& config, const Json& cluster, const std::string& type) {
   if (!cluster[type].is_array()) refuse(format("the tasks '{}' are not a list of addresses", type));
   int index = 0;
   for (const Json& address : cluster[type]) {
+    if (!address.is_string()) refuse(format("an address of '{}' must be a text, but is {}", type, json_kind(address)));
     config.tasks.push_back(read_address(address.get<std::string>(), type, index++));
   }
 }
@@ -73,25 +74,37 @@ int read_index(const Json& value) {
 }
 
 Json parse(const std::string& text) {
-  try {
-    return parse_json(text, SourceLocation{});
-  } catch (const Error&) {
-    refuse(format("it has more than {} levels", max_json_levels));
-  }
+  JsonFault fault;
+  Json json = parse_json(text, fault);
+  if (json.is_object()) return json;
+  if (!json.is_discarded()) refuse("it must be a JSON object, but is " + json_kind(json));
+  if (fault.line == 0) refuse(fault.problem);
+  refuse(format("it is not JSON at line {}, column {}: {}", fault.line, fault.column, fault.problem));
+}
+
+// The object of a key. `key` is its path in errors, such as "task".
+const Json& object_at(const Json& json, const char* key) {
+  const auto found = json.find(key);
+  if (found == json.end()) refuse(format("the key '{}' is missing", key));
+  if (!found->is_object()) refuse(format("'{}' must be an object, but is {}", key, json_kind(*found)));
+  return *found;
 }
 
 TfConfig read(const Json& json) {
   TfConfig config;
-  const Json& cluster = json.at("cluster");
-  const std::string type = json.at("task").at("type");
-  const int index = read_index(json["task"].at("index"));
-  refuse_other_tasks(type, cluster);
+  const Json &cluster = object_at(json, "cluster"), &task = object_at(json, "task");
+  const auto type = task.find("type"), number = task.find("index");
+  if (type == task.end() || !type->is_string()) refuse("'task' must have the key 'type' with a text");
+  if (number == task.end()) refuse("'task' must have the key 'index' with a whole number");
+  const std::string kind = *type;
+  const int index = read_index(*number);
+  refuse_other_tasks(kind, cluster);
   for (const char* each : {"chief", "worker"}) add_tasks(config, cluster, each);
   refuse_same_addresses(config);
   const auto own = std::find_if(config.tasks.begin(), config.tasks.end(),
-                                [&](const TfTask& task) { return task.type == type && task.index == index; });
+                                [&](const TfTask& task) { return task.type == kind && task.index == index; });
   if (own == config.tasks.end())
-    refuse(format("the cluster has no {} {}, which is the task of this process", type, index));
+    refuse(format("the cluster has no {} {}, which is the task of this process", kind, index));
   config.own = static_cast<std::size_t>(own - config.tasks.begin());
   return config;
 }
@@ -117,11 +130,10 @@ std::optional<TfConfig> find_tf_config(const Variables& variables) {
   if (text.empty()) return {};
   try {
     const Json json = parse(text);
-    if (!json.is_object()) refuse("it is not a JSON object");
     if (!json.contains("cluster") || json["cluster"].empty()) return {};
     return read(json);
   } catch (const Json::exception& error) {
-    refuse(error.what());
+    refuse(json_problem(error));
   }
 }
 

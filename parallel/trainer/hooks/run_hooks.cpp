@@ -48,7 +48,7 @@ std::vector<std::unique_ptr<TrainingHook>> run_hooks(const TrainingPlan& plan, c
         *plan.early_stopping,
         EarlyStopping::Actions{.warnings = &context.warnings, .logs = logs, .restore_best = context.restore_best}));
   }
-  if (logs) hooks.push_back(std::make_unique<ScaleHint>(program.chance_loss, plan.sync_every));
+  if (logs) hooks.push_back(std::make_unique<ScaleHint>(program, plan.sync_every));
   return hooks;
 }
 

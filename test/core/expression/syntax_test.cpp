@@ -1,6 +1,8 @@
 // Tests the syntax of expressions: the trees of texts, and the columns of mistakes.
 #include "core/expression/syntax.h"
 
+#include <tuple>
+
 #include "core/base/format.h"
 #include "core/base/random.h"
 #include "test/catch.h"
@@ -97,13 +99,50 @@ TEST_CASE("mistakes have their column and a reason") {
   CHECK(mistake("x[1") == "4: ']' is missing at the end of the subscripts");
   CHECK(mistake("x[a]") == "3: a subscript is a number, a slice such as 1:3, None or ...");
   CHECK(mistake("2x") == "2: an operator is missing after the number");
-  CHECK(mistake("a = b") == "3: an expression is one value, without assignments and commas");
+  CHECK(mistake("a, b") == "2: an expression is one value, without assignments and commas");
   CHECK(mistake("a < b < c") == "7: comparisons cannot follow each other; write (a < b) & (b < c)");
   CHECK(mistake("f(axis=1, x)") == "11: an argument without a name follows one with a name");
-  CHECK(mistake("a if b") == "3: 'i' is not expected here");
+  CHECK(mistake("a b") == "3: an operator or a comma is missing before 'b'");
+  CHECK(mistake("f(a b)") == "5: an operator or a comma is missing before 'b'");
+  CHECK(mistake("(a) 2") == "5: an operator or a comma is missing before '2'");
   CHECK(mistake("'ab") == "1: the text is not closed by its quote");
   CHECK(mistake(std::string(5000, '(')).find("nested too deeply") != std::string::npos);
   CHECK(mistake(std::string(20'000, '1')) == "1: the expression has more than 10000 characters");
+}
+
+TEST_CASE("words and signs of Python and C that expressions lack are refused with what to write instead") {
+  const std::string where = "use where(condition, a, b)", both = "use & between conditions in parentheses",
+                    either = "use | between conditions in parentheses", other = "use ~ before a condition";
+  const std::tuple<std::string, int, std::string, std::string> cases[] = {
+      {"a if c else b", 3, "if", where},
+      {"(a if c else b)", 4, "if", where},
+      {"sum(a if c else b, axis=-1)", 7, "if", where},
+      {"[a, b if c else d]", 7, "if", where},
+      {"c ? a : b", 3, "?", where},
+      {"(a > 0) and (b > 0)", 9, "and", both},
+      {"a > 0 and b > 0", 7, "and", both},
+      {"where(a > 0 or b, 1, 2)", 13, "or", either},
+      {"not a", 1, "not", other},
+      {"where(not a, 1, 2)", 7, "not", other},
+      {"a && b", 3, "&&", both},
+      {"a || b", 3, "||", either},
+      {"!a", 1, "!", other},
+      {"a is b", 3, "is", "use == or !="},
+      {"a in b", 3, "in", "use == for each value"},
+      {"lambda x: x", 1, "lambda", "write the value itself"},
+      {"[x for x in y]", 4, "for", "functions and operators compute with all elements"},
+      {"a = b", 3, "=", "an expression is one value, without assignments; == compares"},
+      {"(a = b)", 4, "=", "an expression is one value, without assignments; == compares"}};
+  for (const auto& [text, column, word, advice] : cases) {
+    CAPTURE(text, mistake(text));
+    CHECK(mistake(text).starts_with(format("{}: '{}' has no meaning in an expression; {}", column, word, advice)));
+  }
+  CHECK(mistake("x^2") == "2: '^' is the exclusive or of two conditions; write ** for a power");
+  for (const char* known : {"a != b", "a == b", "f(a=b == c)", "a ** 2 % 3 // 4", "order + index", "(a > 0) ^ (b > 0)",
+                            "notes + island", "-a & b | c"}) {
+    CAPTURE(known);
+    CHECK(mistake(known) == "none");
+  }
 }
 
 TEST_CASE("random texts are parsed or refused") {

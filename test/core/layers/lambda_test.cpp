@@ -133,7 +133,8 @@ TEST_CASE("expressions that do not fit are reported with the column and the reas
         "column 1 of the expression: mean(): axis 0 is that of the samples, which do not depend on each other");
   CHECK(problem("'max(x, axis=3)'") == "column 1 of the expression: max(): axis 3 is not one of 3 dimensions");
   CHECK(problem("'sum(x, dim=1)'") ==
-        "column 1 of the expression: sum(): there is no argument 'dim'; the arguments are: x axis=None keepdims=False");
+        "column 1 of the expression: sum(): there is no argument 'dim'; did you mean 'axis'? the arguments are: x "
+        "axis=None keepdims=False");
   CHECK(
       problem("'x + x[:, 1:3]'") ==
       "column 3 of the expression: shapes (batch, 4, 3) and (batch, 2, 3) do not fit: dimensions must be equal, or 1");

@@ -303,6 +303,8 @@ TEST_CASE("mistakes in added losses are reported", "[add_loss]") {
       {"{kl: {from: [mean, spread], expression: mean(x)}}", "`inputs` must name the 2 inputs of the expression"},
       {"{kl: {from: mean, expression: mean(x + y)}}", "column 10 of the expression: 'y' is unknown"},
       {"{kl: {from: [mean, spread], inputs: [m, v], expression: mean(m)}}", "the expression does not use 'v'"},
+      {"{kl: {from: [mean, spread], inputs: [mu, sigma], expression: mean(mu + sgima)}}",
+       "the expression does not use 'sigma'; did you mean it by 'sgima'?"},
       {"{val_kl: {from: mean, expression: mean(x)}}", "does not begin with 'val'"},
       {"{kl: {from: mean, expression: '1 + 1'}}", "the expression does not use 'x'"},
       {"{output: {from: mean, expression: mean(x)}}", "is not 'output'"},

@@ -286,6 +286,30 @@ TEST_CASE("a network that does not fit its data is refused") {
         "the data has 10 classes, but the network has 3 outputs: give it an output for each class");
 }
 
+TEST_CASE("a softmax or sigmoid that reads the result of another one is a warning with its place") {
+  const auto warnings = [](const std::string& layers, const std::string& loss) {
+    TestJob job("layers: [flatten, " + layers + "]", "adam", loss);
+    job.spec.outputs[0].target.classes = loss.starts_with("binary") ? 2 : 5;
+    return job.training(4).warnings;
+  };
+  const std::string sparse = "sparse_categorical_crossentropy", sigmoid = "{units: 1, activation: sigmoid}",
+                    softmax = "{units: 5, activation: softmax}";
+  const auto twice = warnings("{dense: " + softmax + "}, {activation: softmax}", sparse);
+  REQUIRE(twice.size() == 1);
+  CHECK(twice[0].find("the network ends in a softmax of a softmax: remove one of the two") != std::string::npos);
+  const auto logits = warnings("{dense: " + softmax + "}", "{name: " + sparse + ", from_logits: true}");
+  REQUIRE(logits.size() == 1);
+  CHECK(logits[0].find("from_logits: true adds another one: leave from_logits out") != std::string::npos);
+  const auto binary = warnings("{dense: " + sigmoid + "}, {activation: sigmoid}", "binary_crossentropy");
+  REQUIRE(binary.size() == 1);
+  CHECK(binary[0].find("a sigmoid of a sigmoid") != std::string::npos);
+  CHECK(warnings("{dense: " + softmax + "}", sparse).empty());
+  CHECK(warnings("{dense: {units: 5}}, {activation: softmax}", sparse).empty());
+  CHECK(warnings("{dense: {units: 5}}", sparse).empty());
+  CHECK(warnings("{dense: " + sigmoid + "}", "binary_crossentropy").empty());
+  CHECK(warnings("{dense: {units: 4, activation: sigmoid}}, {dense: " + sigmoid + "}", "binary_crossentropy").empty());
+}
+
 TEST_CASE("shares are divided into micro-batches of at most the planned size") {
   const auto divided = [](std::int64_t samples, std::int64_t largest) {
     const MicroBatches batches = cut_micro_batches(samples, largest);

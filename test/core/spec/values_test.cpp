@@ -177,7 +177,7 @@ TEST_CASE("each wrong value has its message") {
   };
   CHECK(errors_of(with("workers", text("x"))) == "workers must be a whole number or auto, not 'x'");
   CHECK(errors_of(with("workers", text("0"))) == "workers must be at least 1, not 0");
-  CHECK(errors_of(with("hosts", map({{"a", text("0")}}))) == "hosts must be at least 1, not 0");
+  CHECK(errors_of(with("hosts", map({{"a", text("0")}}))) == "hosts.a must be at least 1, not 0");
   CHECK(errors_of(with("optimizer", text("adm"))) == "unknown optimizer 'adm'; did you mean 'adam'?");
   CHECK(errors_of(with("optimizer", text("zzzzzzz"))) == "unknown optimizer 'zzzzzzz'; there is adam or plain");
   CHECK(errors_of(with("quality", text("3"))) == "unknown key 'quality' in spec with dataset plain");

@@ -150,8 +150,10 @@ TEST_CASE("text: what cannot be read is refused with file, place and remedy") {
   CHECK(contains(refused("empty.txt", ""), "empty.txt: is empty"));
   CHECK(contains(refused("short.txt", "abc"), "holds 4 tokens, but a sample of 8 positions and their targets needs 9"));
   CHECK(contains(refused("zero.txt", std::string("a\0b", 3)), "zero.txt: is not text: it holds a zero byte"));
-  CHECK(contains(refused("a.jsonl", long_line + "{\"text\": 'x'}\n"), "a.jsonl:2: the line is not an object of JSON"));
-  CHECK(contains(refused("b.jsonl", long_line + "\n[1]\n"), "b.jsonl:3: the line is not an object of JSON"));
+  CHECK(contains(refused("a.jsonl", long_line + "{\"text\": 'x'}\n"),
+                 "a.jsonl:2:10: the line is not an object of JSON: the character '\'' is not expected here"));
+  CHECK(contains(refused("b.jsonl", long_line + "\n[1]\n"),
+                 "b.jsonl:3: the line is not an object of JSON: it is a list"));
   CHECK(contains(refused("c.jsonl", long_line + "{\"body\": \"x\", \"id\": 1}\n"),
                  "c.jsonl:2: the object has no key 'text'; its keys are: body, id"));
   CHECK(contains(refused("d.jsonl", "{\"text\": 5}\n"), "d.jsonl:1: the value of 'text' is not a text"));

@@ -155,7 +155,7 @@ TEST_CASE("a .keras file whose groups do not match its layers is refused") {
     for (Json& layer : layers) {
       if (layer["class_name"] == "Dense") layer["config"]["use_bias"] = false;
     }
-    CHECK(contains(failure_of([&] { import_keras(with_config(folder, file, config), "w"); }), "has 1 weights, but "));
+    CHECK(contains(failure_of([&] { import_keras(with_config(folder, file, config), "w"); }), "has 1 weight, but "));
   }
 }
 

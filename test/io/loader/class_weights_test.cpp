@@ -97,15 +97,22 @@ TEST_CASE("each weight of a class that does not exist leads to one error") {
   const auto csv = [&](const std::string& target) {
     return options_of(format("{{dataset: csv, path: {}, target: {}}}", folder / "t.csv", target));
   };
-  CHECK(problem(csv("kind"), by_name({{"d", 1}})).find("class_weights: there is no class 'd'") != std::string::npos);
-  CHECK(problem(csv("kind"), by_name({{"3", 1}})).find("there is no class '3'") != std::string::npos);
+  CHECK(problem(csv("kind"), by_name({{"d", 1}}))
+            .find("class_weights: there is no class 'd'; the classes are 'a', 'b', 'c'") != std::string::npos);
+  CHECK(problem(csv("kind"), by_name({{"3", 1}})).find("there is no class '3'; the classes are 'a', 'b', 'c'") !=
+        std::string::npos);
   CHECK(problem(options_of("{dataset: synthetic, samples: 9, shape: [4], classes: 0}"), by_name({{"0", 1}}))
             .find("class_weights need classes, but the targets are values") != std::string::npos);
   // With one sample of each class, the validation split leaves classes without training samples.
   write_file(folder / "few.csv", "x,kind\n1,a\n2,b\n3,c\n");
   const DataOptions few =
       options_of(format("{{dataset: csv, path: {}, target: kind, validation: {{split: 0.5}}}}", folder / "few.csv"));
-  CHECK(problem(few, {BalancedClasses::balanced, {}}).find("has no sample in the training split") != std::string::npos);
+  const std::string unbalanced = problem(few, {BalancedClasses::balanced, {}});
+  CAPTURE(unbalanced);
+  CHECK((unbalanced.find("class_weights: class '") != std::string::npos ||
+         unbalanced.find("class_weights: the classes '") != std::string::npos));
+  CHECK(unbalanced.find("in the training split, so that `balanced` has no weight for ") != std::string::npos);
+  CHECK(unbalanced.find("set the weights by class") != std::string::npos);
 }
 
 }  // namespace trainctl::test::class_weights_test

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "core/base/format.h"
 #include "test/catch.h"
 #include "test/parallel/strategies/mesh_training.h"
 
@@ -59,7 +60,11 @@ TEST_CASE("the search for NaN names the parameter that ranks gather from their s
       for (const char* name : {"second/kernel", "third/bias", "last/kernel"}) {
         CAPTURE(overlap, name, shard, dtype);
         const Setup setup{.mesh = {.data = 2}, .shard = shard, .overlap = overlap, .parameter_dtype = dtype};
-        CHECK(found_in_step(setup, {name}).name == name);
+        const NotFiniteTensor found = found_in_step(setup, {name});
+        CHECK(found.name == name);
+        const std::size_t slash = found.name.find('/');
+        CHECK(found.words ==
+              format("the weight '{}' of layer '{}'", found.name.substr(slash + 1), found.name.substr(0, slash)));
       }
     }
   }
