@@ -3,6 +3,8 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
+#include <vector>
 
 #include "cmd/common_options.h"
 #include "cmd/subcommands.h"
@@ -11,6 +13,7 @@
 #include "core/base/format.h"
 #include "core/base/json.h"
 #include "core/base/json_fwd.h"
+#include "core/base/terminal_text.h"
 #include "core/spec/schema.h"
 #include "io/checkpoint/atomic_file.h"
 #include "io/yaml/yaml.h"
@@ -36,6 +39,27 @@ struct InitOptions {
 
 std::string schema_text() { return json_schema(section_of<RunSpec>(), parse_value); }
 
+struct NewFile {
+  std::string path, text;
+};
+
+// Writes all files or none of them: removes those that are new if another one cannot be written.
+void write_all(const std::string& folder, const std::vector<NewFile>& files) {
+  std::vector<std::string> made;
+  try {
+    create_folders(folder);
+    for (const NewFile& file : files) {
+      const bool is_new = !exists(file.path);
+      write_file(file.path, file.text);
+      if (is_new) made.push_back(file.path);
+    }
+  } catch (const Error& error) {
+    std::error_code ignored;
+    for (const std::string& path : made) fs::remove(path, ignored);
+    throw Error(error.kind(), error.what(), "for init, choose the folder with --out DIR");
+  }
+}
+
 int run_init(const InitOptions& options) {
   if (options.list) {
     answer(options.common.json ? json_line(presets_json()) : presets_text());
@@ -51,17 +75,19 @@ int run_init(const InitOptions& options) {
     require_absent(options.folder + "/" + one.file, options.force);
     load_run_spec(options.folder + "/" + one.file, {}, one.text);  // a config that does not load is not written
   }
-  create_folders(options.folder);
   Json files = Json::array();
+  std::vector<NewFile> written;
   std::string text;
   for (const Draft& one : drafts) {
     const std::string path = (fs::path(options.folder) / one.file).lexically_normal().string();
-    write_file(path, one.text);
-    files.push_back({{"config", path}, {"summary", one.summary}});
+    written.push_back({path, one.text});
+    files.push_back({{"config", path}, {"summary", one.summary}, {"notes", one.notes}});
     text += format("{}: {}\n", path, one.summary);
+    for (const std::string& note : one.notes) text += format("  note: {}\n", terminal_word(note));
   }
   const std::string schema = (fs::path(options.folder) / "trainctl.schema.json").lexically_normal().string();
-  write_file(schema, schema_text());
+  written.push_back({schema, schema_text()});
+  write_all(options.folder, written);
   text += format("{}: the keys of configs, for editors\n", schema);
   const std::string first = files[0]["config"];
   text += format("next: trainctl check {}, then trainctl run {}\n", first, first);
@@ -81,8 +107,8 @@ Subcommand init_subcommand() {
             auto options = std::make_shared<InitOptions>();
             app.add_option(
                    "PATH", options->path,
-                   "A folder of images, WAV files or NIfTI volumes in class folders, a .csv file, a folder or file of "
-                   "arrays, or a folder or file of text")
+                   "A folder of images, WAV files or NIfTI volumes in class folders, a folder of images and one of "
+                   "their masks, a .csv file, a folder or file of arrays, or a folder or file of text")
                 ->type_name("");
             app.add_option("-o,--out", options->folder, "The folder for the config")->type_name("DIR");
             app.add_option("--target", options->target,

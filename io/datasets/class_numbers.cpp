@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <optional>
 
 #include "core/base/format.h"
 #include "core/base/table.h"
+#include "io/datasets/tables/number_marks.h"
 
 namespace trainctl {
 namespace {
@@ -34,6 +36,25 @@ std::vector<std::string> names_of(const NamedSamples& samples) {
   return names;
 }
 
+// Throws Error{data} if two names are the same number, such as 1 and 1.0.
+void refuse_two_spellings(const NamedSamples& samples, const std::vector<std::string>& names) {
+  std::map<std::string, std::string> spellings;  // by the shortest spelling
+  for (const std::string& name : names) {
+    const std::string shortest = shortest_spelling(name);
+    if (shortest.empty()) continue;
+    const auto [same, is_new] = spellings.emplace(shortest, name);
+    if (is_new) continue;
+    const auto place_of = [&](const std::string& wanted) {
+      std::int64_t i = 0;
+      while (samples.class_name(i) != wanted) ++i;
+      return samples.place(i);
+    };
+    data_error(place_of(name),
+               format("the classes '{}' and '{}' ({}) are the same number", name, same->second, place_of(same->second)),
+               "write a class in the same way everywhere; if they are two classes, use names that are not numbers");
+  }
+}
+
 }  // namespace
 
 ClassNumbers number_classes(const NamedSamples& samples, const std::string& path, const DeclaredInfo& declared) {
@@ -49,6 +70,7 @@ ClassNumbers number_classes(const NamedSamples& samples, const std::string& path
     data_error(path, format("has {}, but the config sets {}", counted(names.size(), "class"), *declared.classes),
                format("set `classes: {}`, or leave it out", names.size()));
   }
+  if (!numbers && !declared.training) refuse_two_spellings(samples, names);
   result.classes = declared.known_classes().value_or(numbers ? 0 : std::ssize(names));
   for (std::int64_t i = 0; i < samples.count; ++i) {
     const std::string name = samples.class_name(i);

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <map>
 
+#include "core/base/file_names.h"
 #include "core/base/files.h"
 #include "core/base/format.h"
 #include "core/base/table.h"
@@ -17,15 +18,11 @@
 namespace trainctl {
 namespace {
 
-bool ends_as(const std::string& path, std::initializer_list<std::string_view> endings) {
-  return std::any_of(endings.begin(), endings.end(), [&](std::string_view ending) { return path.ends_with(ending); });
-}
-
-bool is_idx(const std::string& path) { return ends_as(path, {"-ubyte", "-ubyte.gz", ".idx", ".idx.gz"}); }
-bool is_array(const std::string& path) { return is_idx(path) || ends_as(path, {".npy", ".npy.gz", ".npz"}); }
+bool is_idx(const std::string& path) { return has_ending(path, {"-ubyte", "-ubyte.gz", ".idx", ".idx.gz"}); }
+bool is_array(const std::string& path) { return is_idx(path) || has_ending(path, {".npy", ".npy.gz", ".npz"}); }
 
 Array read_array(const std::string& path) {
-  if (path.ends_with(".npz")) return read_npz(path, has_npz_array(path, "x") ? "x" : "x_test");
+  if (has_ending(path, {".npz"})) return read_npz(path, has_npz_array(path, "x") ? "x" : "x_test");
   return is_idx(path) ? read_idx(path) : read_npy(path);
 }
 
@@ -123,7 +120,7 @@ class InputArrays {
       return read_array(found->second);
     }
     if (is_folder(paths_[0])) return read_npy(file_in_folder(input));
-    if (!paths_[0].ends_with(".npz")) refuse(format("{} does not hold an array for each", paths_[0]));
+    if (!has_ending(paths_[0], {".npz"})) refuse(format("{} does not hold an array for each", paths_[0]));
     return read_npz(paths_[0], input);
   }
 

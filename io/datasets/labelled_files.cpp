@@ -1,6 +1,7 @@
 // Finds files with labels.
 #include "io/datasets/labelled_files.h"
 
+#include "core/base/file_names.h"
 #include "core/base/files.h"
 #include "core/base/format.h"
 #include "io/datasets/class_folders.h"
@@ -44,7 +45,7 @@ LabelledFiles find_labelled_files(const std::vector<std::string>& paths, const F
     if (!exists(path)) data_error(path, "does not exist");
     if (is_folder(path)) {
       add_folder_of_files(path, search, found);
-    } else if (path.ends_with(".csv")) {
+    } else if (has_ending(path, {".csv"})) {
       add_table_of_files(path, search, found);
     } else if (search.single) {
       found.files.push_back({path, "", path});

@@ -2,8 +2,10 @@
 #include "io/datasets/utf8_names.h"
 
 #include "core/base/format.h"
+#include "core/base/shell_words.h"
 #include "core/base/utf8.h"
 #include "io/datasets/tables/csv_table.h"
+#include "io/datasets/tables/number_marks.h"
 
 namespace trainctl {
 namespace {
@@ -23,9 +25,9 @@ void require_utf8_path(const std::string& path) {
   if (!invalid) return;
   const std::size_t slash = path.rfind('/', *invalid);  // before the first name that must be converted
   const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-  data_error(
-      valid_utf8(path), "the name is not UTF-8, so a run cannot write it into its config",
-      format("convert the names there: convmv -r -f LATIN1 -t UTF-8 --notest '{}' ({})", folder, which_encoding));
+  data_error(valid_utf8(path), "the name is not UTF-8, so a run cannot write it into its config",
+             format("convert the names there: convmv -r -f LATIN1 -t UTF-8 --notest {} ({})", shell_word(folder),
+                    which_encoding));
 }
 
 void require_utf8_text(const std::string& file, std::string_view where, std::string_view text) {
@@ -35,7 +37,8 @@ void require_utf8_text(const std::string& file, std::string_view where, std::str
   data_error(name,
              format("{}: '{}' is not UTF-8, so a run cannot write it into its config", where,
                     valid_utf8(text.substr(0, shown))),
-             format("convert the file: iconv -f LATIN1 -t UTF-8 '{0}' > '{0}.utf8' ({1})", name, which_encoding));
+             format("convert the file: iconv -f LATIN1 -t UTF-8 {} > {} ({})", shell_word(name),
+                    shell_word(name_of_copy(name, "utf8")), which_encoding));
 }
 
 void require_utf8_info(const std::string& path, const DatasetInfo& info) {

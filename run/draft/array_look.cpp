@@ -2,6 +2,7 @@
 #include "run/draft/array_look.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <span>
 #include <vector>
@@ -14,7 +15,8 @@
 namespace trainctl {
 namespace {
 
-constexpr std::int64_t max_classes = 1000;  // classes of a position; targets with larger whole numbers are values
+constexpr std::int64_t max_classes = 1000;      // classes of a position; targets with larger whole numbers are values
+constexpr std::int64_t max_tokens = 1'000'000;  // samples with larger whole numbers are values
 
 // The array of this name in the folder or .npz file; empty if there is none.
 std::optional<Array> find_array(const std::string& path, const std::string& name) {
@@ -66,7 +68,7 @@ std::int64_t vocabulary_of(const std::string& path, const Array& x) {
       for (const std::int64_t id : row) top = std::max(top, id);
     });
   }
-  return top + 1;
+  return top < max_tokens ? top + 1 : 0;
 }
 
 // Properties of the values of all targets.
@@ -125,6 +127,9 @@ ArrayLook look_at_arrays(const std::string& path, TargetsAre targets) {
   ArrayLook look;
   if (!x || !y || x->shape.rank() == 0 || y->shape.rank() == 0 || y->shape[0] == 0) return look;
   look.vocabulary = vocabulary_of(path, *x);
+  for_rows<float>(*y, [&](std::span<const float> row) {
+    for (const float value : row) look.largest = std::max(look.largest, std::abs(double{value}));
+  });
   if (targets == TargetsAre::values) return look;
   const bool classes = targets == TargetsAre::classes;
   const std::int64_t each = y->shape.count() / y->shape[0];

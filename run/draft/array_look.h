@@ -21,6 +21,7 @@ struct ArrayLook {
   std::int64_t vocabulary = 0;  // token ids are below this; 0: samples are values
   TargetMeaning target = TargetMeaning::values;
   std::int64_t classes = 0;  // number of classes, for position_classes
+  double largest = 0;        // the largest absolute value of the targets
 };
 
 // Looks at x and y (or x_train and y_train) of a folder of .npy files or an .npz file; returns the defaults if one is

@@ -7,11 +7,21 @@
 #include "core/base/table.h"
 #include "io/datasets/arrays/idx.h"
 #include "io/datasets/arrays/npy.h"
+#include "io/datasets/dataset.h"
 #include "run/draft/array_look.h"
 #include "run/draft/draft.h"
 
 namespace trainctl {
 namespace {
+
+// Whether the data has samples and targets for tests beside those for training.
+bool holds_test(const std::string& path, bool idx) {
+  const auto has = [&](const char* name) {
+    return is_folder(path) ? !npy_in_folder(path, name).empty() : has_npz_array(path, name);
+  };
+  if (idx) return !mnist_file(path, "t10k-images-idx3-ubyte").empty();
+  return has("x_test") && has("y_test");
+}
 
 bool holds_idx(const std::string& folder) { return !mnist_file(folder, "train-images-idx3-ubyte").empty(); }
 
@@ -32,24 +42,38 @@ struct OpenedArrays {
   DataInfo info;
 };
 
-// Opens the data, with its held-out split if it has one. `values`: {true} if targets are values, {false} if they are
-// classes, and {false, true} if they are classes where there are few whole numbers, else values.
+// Opens the data, with its test arrays as the held-out split if it has some. `values`: {true} if targets are values,
+// {false} if they are classes, and {false, true} if they are classes where there are few whole numbers, else values.
 OpenedArrays open_arrays(const DraftRequest& request, bool idx, const std::vector<bool>& values) {
   std::vector<Error> errors;
   for (const bool as_values : values) {
-    for (const bool has_held_out : {true, false}) {
-      const std::string data = location_text(request, idx, has_held_out);
-      try {
-        OpenedArrays opened{data, info_of(request, data, as_values)};
-        if (as_values || values.size() == 1 || are_classes(opened.info)) return opened;
-      } catch (const Error& error) {
-        if (error.kind() != ErrorKind::data) throw;
-        errors.push_back(error);
-      }
+    const std::string data = location_text(request, idx, holds_test(request.path, idx));
+    try {
+      OpenedArrays opened{data, info_of(request, data, as_values)};
+      if (as_values || values.size() == 1 || are_classes(opened.info)) return opened;
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::data) throw;
+      errors.push_back(error);
     }
   }
-  // The error of the first kind of targets, without a held-out split.
-  throw errors.at(std::min<std::size_t>(errors.size() - 1, 1));
+  throw errors.at(0);  // the error of the first kind of targets
+}
+
+// Throws Error{data} if all samples have the same class, or if class numbers are far apart: the network has an output
+// for each number up to the largest one.
+void check_classes(const DraftRequest& request, TargetMeaning meaning, const DataInfo& info) {
+  const std::int64_t classes = info.targets[0].classes;
+  if (meaning != TargetMeaning::class_number || classes == 0) return;
+  if (classes == 1) {
+    data_error(request.path, "all targets are the class 0",
+               "a classifier learns to distinguish at least two classes: add samples of another class");
+  }
+  constexpr std::int64_t most = 1000;
+  if (classes <= std::max(most, info.training_samples + info.validation_samples)) return;
+  data_error(request.path,
+             format("the largest class is {}, but there are only {}", classes - 1,
+                    counted(info.training_samples + info.validation_samples, "sample")),
+             "number the classes from 0 (in NumPy: y = numpy.unique(y, return_inverse=True)[1])");
 }
 
 std::string shape_text(const Shape& shape) {
@@ -166,7 +190,9 @@ std::vector<Draft> draft_for_arrays(const DraftRequest& request) {
   if (look.target == TargetMeaning::class_number) meanings = classes ? std::vector{false} : std::vector{false, true};
   const OpenedArrays opened = open_arrays(request, idx, meanings);
   const TargetInfo& target = opened.info.targets[0];
+  check_classes(request, look.target, opened.info);
   if (target.classes == 0 && look.target == TargetMeaning::class_number) look.target = TargetMeaning::values;
+  if (look.target == TargetMeaning::values) refuse_large_targets(request.path, "y", look.largest);
   const bool by_position = look.target == TargetMeaning::position_classes;
   const DType dtype = opened.info.inputs[0].format.dtype;
   Shape sample = opened.info.inputs[0].sample;

@@ -9,6 +9,7 @@
 
 #include "core/base/files.h"
 #include "core/base/format.h"
+#include "io/datasets/class_folders.h"
 #include "io/datasets/images/image_files.h"
 
 namespace trainctl {
@@ -23,10 +24,26 @@ bool has_class_folders(const std::string& folder, const HasFiles& has_files) {
   });
 }
 
-enum class NamedSplit { none, training, validation, test };
+std::vector<std::string> folders_with_files(const std::string& folder, const HasFiles& has_files) {
+  std::vector<std::string> found;
+  for (const FolderEntry& entry : list_folder(folder)) {
+    const std::string path = folder + "/" + entry.name;
+    if (!is_system_name(entry.name) && is_folder(path) && has_files(path)) found.push_back(path);
+  }
+  return found;
+}
 
-// The split that a folder's name indicates, in upper or lower case and possibly with other words around it: "Training",
-// "seg_train", "test_set".
+// Returns the folder, or the inner one that has its class folders: archives often unpack as seg_train/seg_train/CLASS.
+std::string unwrapped(std::string folder, const HasFiles& has_files) {
+  for (std::vector<std::string> inner = folders_with_files(folder, has_files);
+       inner.size() == 1 && has_class_folders(inner[0], has_files); inner = folders_with_files(folder, has_files)) {
+    folder = inner[0];
+  }
+  return folder;
+}
+
+}  // namespace
+
 NamedSplit split_named(const std::string& name) {
   static const std::map<std::string, NamedSplit> known{{"train", NamedSplit::training},
                                                        {"training", NamedSplit::training},
@@ -58,26 +75,6 @@ NamedSplit split_named(const std::string& name) {
   return found;
 }
 
-std::vector<std::string> folders_with_files(const std::string& folder, const HasFiles& has_files) {
-  std::vector<std::string> found;
-  for (const FolderEntry& entry : list_folder(folder)) {
-    const std::string path = folder + "/" + entry.name;
-    if (!is_system_name(entry.name) && is_folder(path) && has_files(path)) found.push_back(path);
-  }
-  return found;
-}
-
-// Returns the folder, or the inner one that has its class folders: archives often unpack as seg_train/seg_train/CLASS.
-std::string unwrapped(std::string folder, const HasFiles& has_files) {
-  for (std::vector<std::string> inner = folders_with_files(folder, has_files);
-       inner.size() == 1 && has_class_folders(inner[0], has_files); inner = folders_with_files(folder, has_files)) {
-    folder = inner[0];
-  }
-  return folder;
-}
-
-}  // namespace
-
 ClassSplits class_splits(const std::string& folder, const HasFiles& has_files) {
   const std::string root = unwrapped(folder, has_files);
   std::map<NamedSplit, std::string> splits;
@@ -92,6 +89,16 @@ ClassSplits class_splits(const std::string& folder, const HasFiles& has_files) {
 
 bool has_class_splits(const std::string& folder, const HasFiles& has_files) {
   return has_class_folders(class_splits(folder, has_files).training, has_files);
+}
+
+std::vector<std::string> files_of_classes(
+    const std::string& split, const std::function<std::vector<std::string>(const std::string& folder)>& list) {
+  std::vector<std::string> files;
+  for (const std::string& name : class_folders(split)) {
+    for (const std::string& file : list(split + "/" + name)) files.push_back(name + "/" + file);
+  }
+  std::sort(files.begin(), files.end());
+  return files;
 }
 
 std::string splits_text(const DraftRequest& request, const ClassSplits& splits) {

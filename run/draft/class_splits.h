@@ -3,10 +3,17 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "run/draft/draft.h"
 
 namespace trainctl {
+
+enum class NamedSplit { none, training, validation, test };
+
+// The split that a folder's name indicates, in upper or lower case and possibly with other words around it: "Training",
+// "seg_train", "test_set".
+NamedSplit split_named(const std::string& name);
 
 // Whether a folder, or a folder below it, has files of the data set.
 using HasFiles = std::function<bool(const std::string& folder)>;
@@ -19,6 +26,11 @@ struct ClassSplits {
 ClassSplits class_splits(const std::string& folder, const HasFiles& has_files);
 // Whether the training split has folders of classes.
 bool has_class_splits(const std::string& folder, const HasFiles& has_files);
+
+// The paths, relative to a split, of the files in its class folders, which may be links, in bytewise order. `list`
+// returns those in one folder.
+std::vector<std::string> files_of_classes(
+    const std::string& split, const std::function<std::vector<std::string>(const std::string& folder)>& list);
 
 // The lines of a config's `data` section with the paths of the splits.
 std::string splits_text(const DraftRequest& request, const ClassSplits& splits);

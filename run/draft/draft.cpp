@@ -6,10 +6,12 @@
 #include <filesystem>
 
 #include "core/base/error.h"
+#include "core/base/file_names.h"
 #include "core/base/files.h"
 #include "core/base/format.h"
 #include "core/base/table.h"
 #include "core/base/terminal_text.h"
+#include "io/datasets/dataset.h"
 #include "io/datasets/utf8_names.h"
 #include "io/loader/data.h"
 #include "run/run_spec.h"
@@ -30,13 +32,13 @@ std::string config_name_for(const std::string& path) {
 
 std::vector<Draft> drafts_for(const DraftRequest& request) {
   if (!is_folder(request.path)) {
-    const std::string ending = fs::path(request.path).extension().string();
-    if (ending == ".csv" || ending == ".tsv") return draft_for_table(request);
-    if (ending == ".npz") return draft_for_arrays(request);
+    if (has_ending(request.path, {".csv", ".tsv"})) return draft_for_table(request);
+    if (has_ending(request.path, {".npz"})) return draft_for_arrays(request);
     if (is_text_file(request.path)) return draft_for_text(request);
   } else {
     if (holds_table(request.path)) return draft_for_table(request);
     if (holds_arrays(request.path)) return draft_for_arrays(request);
+    if (holds_masks(request.path)) return draft_for_masks(request);
     if (holds_images(request.path)) return draft_for_images(request);
     if (holds_sounds(request.path)) return draft_for_sounds(request);
     if (holds_volumes(request.path)) return draft_for_volumes(request);
@@ -45,7 +47,8 @@ std::vector<Draft> drafts_for(const DraftRequest& request) {
   throw Error(
       ErrorKind::data, request.path + ": init does not recognize this data",
       "it recognizes a folder with a folder of images, WAV files or NIfTI volumes for each class (or train/ and "
-      "validation/ with such folders), a .csv file, an .npz file with x and y, a folder with x.npy and y.npy, MNIST's "
+      "validation/ with such folders), a folder of images and one of their masks, a .csv file, an .npz file with x and "
+      "y, a folder with x.npy and y.npy, MNIST's "
       "IDX files, and text: "
       "a file or folder of .txt, .md or .jsonl files, or a folder of .txt files for each class; "
       "`trainctl schema --markdown` lists all data sets");
@@ -54,13 +57,6 @@ std::vector<Draft> drafts_for(const DraftRequest& request) {
 void refuse_targets(const DraftRequest& request, const std::string& reason) {
   if (request.targets == TargetsAre::found_out) return;
   throw Error(ErrorKind::config, format("--targets is for arrays and tables: {}", reason));
-}
-
-std::string first_of(const std::string& folder, const std::vector<std::string>& names) {
-  for (const std::string& name : names) {
-    if (exists(folder + "/" + name)) return folder + "/" + name;
-  }
-  return "";
 }
 
 const std::vector<std::string>& training_names() {
@@ -90,8 +86,28 @@ DataInfo info_of(const DraftRequest& request, const std::string& data_section, b
                            "model: {layers: [flatten, {dense: {units: 2}}]}\n"
                            "train: {batch_size: 1, epochs: 1, loss: " +
                            loss + ", optimizer: sgd}\n";
+  return info_of_config(request, text);
+}
+
+DataInfo info_of_config(const DraftRequest& request, const std::string& text) {
   const RunSpec spec = load_run_spec(request.folder + "/" + request.name + ".yaml", {}, text);
   return Data(spec.data, spec.seed, data_use(spec), Data::Measure::no).info();
+}
+
+void require_two_classes(const DataInfo& data, const std::string& path) {
+  const TargetInfo& target = data.targets[0];
+  if (target.classes >= 2) return;
+  data_error(
+      path,
+      target.class_names.empty() ? "has one class only" : format("has one class only: '{}'", target.class_names[0]),
+      "a classifier learns to distinguish at least two classes: add samples of another class");
+}
+
+void refuse_large_targets(const std::string& path, const std::string& what, double largest) {
+  constexpr double most = 1e17;  // the sum of the squares of some thousand errors is a float32
+  if (largest <= most) return;
+  data_error(path, format("{} has values up to {:.1e}, whose squared errors are too large", what, largest),
+             "divide the values by a constant");
 }
 
 std::string samples_text(const DataInfo& data) {

@@ -26,6 +26,7 @@ struct Draft {
   std::string file;     // its file name: "flowers-small.yaml"
   std::string summary;  // "resnet18 on images of 128x128x3, 5 classes"
   std::string text;
+  std::vector<std::string> notes = {};  // what init assumed, and the user may not expect
 };
 
 // Returns a name for the config and the run: the last component of the data's path, with '-' for each character that
@@ -40,6 +41,7 @@ std::vector<Draft> drafts_for(const DraftRequest& request);
 // for training as it is.
 std::vector<Draft> draft_for_images(const DraftRequest& request);   // a folder of class folders, or of splits of them
 std::vector<Draft> draft_for_sounds(const DraftRequest& request);   // the same for WAV files
+std::vector<Draft> draft_for_masks(const DraftRequest& request);    // a folder of images and one of their masks
 std::vector<Draft> draft_for_volumes(const DraftRequest& request);  // the same for NIfTI files
 std::vector<Draft> draft_for_table(const DraftRequest& request);    // a .csv or .tsv file, or a folder with train.csv
 std::vector<Draft> draft_for_arrays(const DraftRequest& request);   // a folder of IDX or .npy files, or an .npz file
@@ -47,6 +49,7 @@ std::vector<Draft> draft_for_text(const DraftRequest& request);     // a file or
 
 // Whether a folder holds the data that the functions above read.
 bool holds_images(const std::string& folder);
+bool holds_masks(const std::string& folder);
 bool holds_sounds(const std::string& folder);
 bool holds_volumes(const std::string& folder);
 bool holds_table(const std::string& folder);
@@ -59,8 +62,6 @@ bool is_text_file(const std::string& path);
 // what the targets of this kind of data are.
 void refuse_targets(const DraftRequest& request, const std::string& reason);
 
-// The path of the first of these names that exists in `folder`; "" if none does.
-std::string first_of(const std::string& folder, const std::vector<std::string>& names);
 // The usual names of the splits of a data set.
 const std::vector<std::string>& training_names();    // "train", "training"
 const std::vector<std::string>& validation_names();  // "validation", "val", ...
@@ -75,6 +76,16 @@ std::string in_comment(const std::string& text);
 // The info of the data that is opened with this `data` section of the request's config. `values`: targets are values.
 // Throws the errors of Data().
 DataInfo info_of(const DraftRequest& request, const std::string& data_section, bool values);
+
+// Opens the data of a whole config, and returns its info. Throws the errors of Data().
+DataInfo info_of_config(const DraftRequest& request, const std::string& text);
+
+// Throws Error{data} if the data at the path has fewer than two classes.
+void require_two_classes(const DataInfo& data, const std::string& path);
+
+// Throws Error{data} if values of targets, whose largest absolute value is given, are so large that the squares of
+// errors overflow. `what` names the targets.
+void refuse_large_targets(const std::string& path, const std::string& what, double largest);
 
 // "12,345 samples for training, 2,345 held out".
 std::string samples_text(const DataInfo& data);

@@ -24,9 +24,14 @@ struct ImageLook {
   bool gray = true;
 };
 
-constexpr std::size_t max_tried = 60;  // images that are decoded
+constexpr std::size_t max_tried = 60;      // images that are decoded
+constexpr std::int64_t smallest_side = 8;  // smaller images are enlarged, so that the networks can halve them
 
 bool has_images(const std::string& folder) { return !list_images(folder).images.empty(); }
+
+std::vector<std::string> images_of(const std::string& split) {
+  return files_of_classes(split, [](const std::string& folder) { return list_images(folder).images; });
+}
 
 // Up to max_tried images, evenly spread over the folder.
 std::vector<std::string> tried_images(const std::vector<std::string>& images) {
@@ -64,7 +69,7 @@ std::string unreadable_images(const std::vector<std::string>& folders) {
   Sample sample;
   for (const std::string& folder : folders) {
     if (folder.empty()) continue;
-    const std::vector<std::string> images = list_images(folder).images, tried = tried_images(images);
+    const std::vector<std::string> images = images_of(folder), tried = tried_images(images);
     for (const std::string& image : images) {
       const std::string path = folder + "/" + image;
       // Both lists have the same order.
@@ -84,7 +89,7 @@ ImageLook look_at_images(const std::string& folder) {
   ImageLook look;
   std::vector<std::int64_t> sides;
   Sample sample;
-  for (const std::string& image : tried_images(list_images(folder).images)) {
+  for (const std::string& image : tried_images(images_of(folder))) {
     if (!failure_to_read(folder + "/" + image, sample).empty()) continue;
     sides.push_back(std::min(sample.shape[0], sample.shape[1]));
     look.alike = look.alike && sample.shape[0] == sample.shape[1] && sides.back() == sides.front();
@@ -107,7 +112,8 @@ struct ImageModel {
   double learning_rate = 1e-3;
 };
 
-std::vector<ImageModel> models_for(std::int64_t side) {
+std::vector<ImageModel> models_for(std::int64_t stored) {
+  const std::int64_t side = std::max(stored, smallest_side);
   if (side <= 40) return {{"", "resnet20", side}, {"-small", "", side}, {"-large", "resnet18", 64}};
   if (side <= 100) return {{"", "resnet18", 64}, {"-small", "", 32}, {"-large", "resnet50", 96, 3e-4}};
   return {{"", "resnet18", 128}, {"-small", "", 64}, {"-large", "resnet50", 224, 3e-4}};
@@ -160,6 +166,7 @@ std::vector<Draft> draft_for_images(const DraftRequest& request) {
       "data:\n  dataset: image_folder\n" + splits_text(request, splits) +
       (unreadable.empty() ? "" : "  on_error: skip                  # " + in_comment(unreadable) + "\n");
   const DataInfo info = info_of(request, data + "  transform: [{resize: [8, 8]}]\n", false);
+  require_two_classes(info, splits.training);
   const std::int64_t classes = info.targets[0].classes;
   std::string left_out;  // text on what all splits left out
   for (const std::string& warning : info.warnings) left_out += "; " + warning;

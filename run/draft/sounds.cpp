@@ -21,6 +21,7 @@ namespace {
 
 constexpr std::int64_t longest_seconds = 10;  // longer sounds are cut
 constexpr std::int64_t most_frames = 256;
+constexpr std::int64_t fewest_values = 64;  // of a sample: zeros follow shorter sounds
 
 bool has_sounds(const std::string& folder) { return !files_below(folder, is_wav_name).empty(); }
 
@@ -34,7 +35,8 @@ struct SoundLook {
 // Looks at the files that can be read; others are reported when the data is opened.
 SoundLook look_at_sounds(const std::string& folder) {
   std::map<std::int64_t, std::int64_t> files, lengths;  // by rate: number of files, the longest file
-  for (const std::string& name : files_below(folder, is_wav_name)) {
+  const auto list = [](const std::string& of_class) { return files_below(of_class, is_wav_name); };
+  for (const std::string& name : files_of_classes(folder, list)) {
     try {
       const WavFormat wav = read_wav_format(InputFile(folder + "/" + name));
       ++files[wav.sampling_rate];
@@ -59,18 +61,25 @@ std::string reading_text(SoundLook& look) {
   std::string text;
   if (!look.one_rate)
     text += format("  sampling_rate: {}          # to which all files are converted\n", look.sampling_rate);
-  if (look.length <= longest_seconds * look.sampling_rate) return text;
-  look.length = longest_seconds * look.sampling_rate;
+  const std::int64_t longest = std::max(longest_seconds * look.sampling_rate, fewest_values);
+  if (look.length < fewest_values) {
+    look.length = fewest_values;
+    return text +
+           format("  output_sequence_length: {}      # zeros follow the sounds, which are shorter\n", look.length);
+  }
+  if (look.length <= longest) return text;
+  look.length = longest;
   return text + format("  output_sequence_length: {} # {} seconds: longer sounds are cut, zeros follow shorter ones\n",
                        look.length, longest_seconds);
 }
 
-// A frame has about a sixteenth of a second, and a sample at most `most_frames` frames.
+// A frame has about a sixteenth of a second, and a sample at least four frames, which two poolings halve, and at most
+// `most_frames`.
 std::string spectrogram_text(const SoundLook& look) {
   const auto floor = [](std::int64_t number) {
     return static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(std::max<std::int64_t>(number, 8))));
   };
-  const std::int64_t frame = std::min(floor(look.sampling_rate / 15), floor(look.length));
+  const std::int64_t frame = std::min(floor(look.sampling_rate / 15), floor(look.length / 2));
   std::int64_t stride = frame / 4;
   while (look.length / stride > most_frames) stride *= 2;
   const std::int64_t bins = std::clamp<std::int64_t>(frame / 16, 8, 64);
@@ -92,6 +101,7 @@ std::vector<Draft> draft_for_sounds(const DraftRequest& request) {
   const std::string data =
       "data:\n  dataset: audio_classification\n" + splits_text(request, splits) + reading_text(look);
   const DataInfo info = info_of(request, data, false);
+  require_two_classes(info, splits.training);
   const std::int64_t classes = info.targets[0].classes;
   Draft draft;
   draft.file = request.name + ".yaml";

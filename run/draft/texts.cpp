@@ -1,7 +1,10 @@
 // Writes configs for texts: a language model for a corpus, or a classifier for texts with classes.
 #include <algorithm>
+#include <charconv>
 #include <optional>
+#include <set>
 
+#include "core/base/file_names.h"
 #include "core/base/files.h"
 #include "core/base/format.h"
 #include "core/base/json_parse.h"
@@ -11,21 +14,16 @@
 #include "io/datasets/text/labelled_texts.h"
 #include "io/datasets/text/text_vectorization.h"
 #include "run/draft/draft.h"
+#include "run/draft/texts.h"
 
 namespace trainctl {
 namespace {
 
 bool ends_like_text(const std::string& name) {
-  constexpr std::string_view endings[] = {".txt", ".text", ".md", ".rst", ".jsonl", ".ndjson"};
-  return std::any_of(std::begin(endings), std::end(endings), [&](auto ending) { return name.ends_with(ending); });
+  return has_ending(name, {".txt", ".text", ".md", ".rst", ".jsonl", ".ndjson"});
 }
 
-bool ends_like_lines(const std::string& name) { return name.ends_with(".jsonl") || name.ends_with(".ndjson"); }
-
-// The texts for training, validation and test: folders or files with the usual names, or the path itself.
-struct TextSplits {
-  std::string training, validation, test;
-};
+bool ends_like_lines(const std::string& name) { return has_ending(name, {".jsonl", ".ndjson"}); }
 
 TextSplits text_splits(const std::string& path) {
   if (!is_folder(path)) return {path, "", ""};
@@ -33,13 +31,20 @@ TextSplits text_splits(const std::string& path) {
     for (const char* ending : {"", ".jsonl", ".txt"}) {
       std::vector<std::string> files;
       for (const std::string& name : names) files.push_back(name + ending);
-      if (const std::string found = first_of(path, files); !found.empty()) return found;
+      if (const std::string found = first_in_folder(path, files); !found.empty()) return found;
     }
     return std::string();
   };
   const std::string training = find(training_names());
   if (training.empty()) return {path, "", ""};
   return {training, find(validation_names()), find({"test"})};
+}
+
+bool holds_text_files(const std::string& folder) {
+  const std::vector<FolderEntry> entries = list_folder(folder);
+  return std::any_of(entries.begin(), entries.end(), [](const FolderEntry& entry) {
+    return entry.type != FileType::folder && !is_system_name(entry.name) && ends_like_text(entry.name);
+  });
 }
 
 // Whether a folder holds at least two folders of plain text and no text beside them: one folder for each class.
@@ -54,15 +59,11 @@ bool holds_class_folders(const std::string& path) {
     }
     const std::vector<FolderEntry> texts = list_folder(path + "/" + entry.name);
     if (std::any_of(texts.begin(), texts.end(), [](const auto& e) { return e.type == FileType::folder; })) return false;
-    folders += std::any_of(texts.begin(), texts.end(), [](const auto& e) { return e.name.ends_with(".txt"); }) ? 1 : 0;
+    folders +=
+        std::any_of(texts.begin(), texts.end(), [](const auto& e) { return has_ending(e.name, {".txt"}); }) ? 1 : 0;
   }
   return folders >= 2;
 }
-
-// The keys of the text and of its class in a line of JSON; no class if none has a usual name.
-struct LineKeys {
-  std::string text, class_name;
-};
 
 std::string first_key(const Json& object, std::initializer_list<const char*> names, bool (*fits)(const Json& value)) {
   for (const char* name : names) {
@@ -72,7 +73,7 @@ std::string first_key(const Json& object, std::initializer_list<const char*> nam
   return "";
 }
 
-LineKeys look_at_line(const std::string& path, const std::string& target) {
+TextKeys look_at_line(const std::string& path, const std::string& target) {
   constexpr std::int64_t longest = 1 << 20;
   std::string text(longest, '\0');
   text.resize(static_cast<std::size_t>(InputFile(path).read_some(0, text.data(), longest)));
@@ -83,7 +84,7 @@ LineKeys look_at_line(const std::string& path, const std::string& target) {
     throw Error(ErrorKind::data, SourceLocation{path, 1, fault.column}, "the line is not an object of JSON: " + problem,
                 "each line of a .jsonl file must be an object such as {\"text\": \"...\"}");
   }
-  LineKeys keys;
+  TextKeys keys;
   const auto is_text = [](const Json& value) { return value.is_string(); };
   const auto is_class = [](const Json& value) {
     return value.is_number_integer() || value.is_boolean() ||
@@ -116,9 +117,13 @@ std::string split_text(const DraftRequest& request, const TextSplits& splits, co
 }
 
 // Bytes of a corpus, and positions of which it has at least some hundred samples.
-Draft draft_language_model(const DraftRequest& request, const TextSplits& splits, const LineKeys& keys) {
-  constexpr std::int64_t vocabulary = 257, longest = 128, shortest = 8, samples = 400;
+Draft draft_language_model(const DraftRequest& request, const TextSplits& splits, const TextKeys& keys) {
+  constexpr std::int64_t vocabulary = 257, longest = 128, shortest = 8, samples = 400, fewest_bytes = 400;
   const std::int64_t bytes = find_corpus(splits.training).bytes();
+  if (bytes < fewest_bytes) {
+    data_error(splits.training, format("holds {} of text, which is too little to learn from", byte_text(bytes)),
+               format("give at least {}, better some hundred thousand", byte_text(fewest_bytes)));
+  }
   std::int64_t positions = longest;
   while (positions > shortest && bytes / positions < samples) positions /= 2;
   const std::int64_t count = std::max<std::int64_t>(1, bytes / positions);
@@ -142,8 +147,13 @@ Draft draft_language_model(const DraftRequest& request, const TextSplits& splits
   return draft;
 }
 
-// A number of words that 19 of 20 texts do not exceed, from 8 to 500.
-std::int64_t usual_words(const std::string& path, const LineKeys& keys) {
+// What the texts of a classifier hold.
+struct ClassifiedLook {
+  std::int64_t words = 0;  // a number of words that 19 of 20 texts do not exceed, from 8 to 500
+  std::set<std::string> classes;
+};
+
+ClassifiedLook look_at_texts(const std::string& path, const TextKeys& keys) {
   const CorpusFormat format{keys.text.empty() ? "text" : keys.text, keys.class_name};
   const LabelledTexts read = read_labelled_texts(path, format, TextClasses::read, [] {
     return [](std::string_view text, const std::string&, WorkedText& worked) {
@@ -151,16 +161,44 @@ std::int64_t usual_words(const std::string& path, const LineKeys& keys) {
       for_each_word(text, [&worked](std::string_view) { ++worked.ids[0]; });
     };
   });
+  ClassifiedLook look;
   std::vector<TokenId> counts;
-  for (const WorkedText& text : read.texts) counts.push_back(text.ids[0]);
+  for (const WorkedText& text : read.texts) {
+    counts.push_back(text.ids[0]);
+    look.classes.insert(text.class_name);
+  }
   const auto usual = counts.begin() + static_cast<std::ptrdiff_t>(counts.size() * 19 / 20);
   std::nth_element(counts.begin(), usual, counts.end());
-  return std::clamp<std::int64_t>(*usual, 8, 500);
+  look.words = std::clamp<std::int64_t>(*usual, 8, 500);
+  return look;
 }
 
-Draft draft_classifier(const DraftRequest& request, const TextSplits& splits, const LineKeys& keys) {
+// Throws Error{data} if the texts have one class only, or if their classes are numbers far apart: the network has an
+// output for each number up to the largest one.
+void check_classes(const std::string& path, const std::set<std::string>& classes) {
+  constexpr std::int64_t most_unused = 1000;
+  if (classes.size() < 2) {
+    data_error(path, format("has one class only: '{}'", *classes.begin()),
+               "a classifier learns to distinguish at least two classes: add texts of another class");
+  }
+  std::int64_t largest = 0;
+  for (const std::string& name : classes) {
+    std::int64_t number = -1;
+    const auto [end, problem] = std::from_chars(name.data(), name.data() + name.size(), number);
+    if (problem != std::errc() || end != name.data() + name.size() || number < 0) return;
+    largest = std::max(largest, number);
+  }
+  if (largest < std::ssize(classes) + most_unused) return;
+  data_error(path, format("has {} classes, but their numbers go up to {}", classes.size(), largest),
+             "number the classes from 0, or write them as names, such as 'c" + std::to_string(largest) + "'");
+}
+
+}  // namespace
+
+Draft draft_text_classifier(const DraftRequest& request, const TextSplits& splits, const TextKeys& keys) {
   constexpr std::int64_t words = 10000;
-  const std::int64_t positions = usual_words(splits.training, keys);
+  const ClassifiedLook look = look_at_texts(splits.training, keys);
+  check_classes(splits.training, look.classes);
   const std::string columns = keys.class_name.empty() ? ""
                                                       : format("  text_column: {}\n  class_column: {}\n",
                                                                scalar_text(keys.text), scalar_text(keys.class_name));
@@ -169,7 +207,7 @@ Draft draft_classifier(const DraftRequest& request, const TextSplits& splits, co
                            format(
                                "  positions: {}                 # words of a sample\n"
                                "  max_tokens: {}              # the most frequent words of the training texts\n",
-                               positions, words);
+                               look.words, words);
   const DataInfo info = info_of(request, data, false);
   const TargetInfo& target = info.targets[0];
   const std::string classes = counted(target.classes, "class") +
@@ -191,13 +229,15 @@ Draft draft_classifier(const DraftRequest& request, const TextSplits& splits, co
   return draft;
 }
 
-}  // namespace
-
 bool holds_text(const std::string& folder) {
   for (const FolderEntry& entry : list_folder(folder)) {
     if (is_system_name(entry.name)) continue;
-    if (entry.type == FileType::folder ? holds_text(folder + "/" + entry.name) : ends_like_text(entry.name))
-      return true;
+    const std::string path = folder + "/" + entry.name;
+    const bool found = entry.type == FileType::folder ? holds_text(path)
+                       : entry.type == FileType::link && is_folder(path)
+                           ? holds_text_files(path)  // a class; links below it are not followed
+                           : ends_like_text(entry.name);
+    if (found) return true;
   }
   return false;
 }
@@ -207,8 +247,8 @@ bool is_text_file(const std::string& path) { return ends_like_text(path); }
 std::vector<Draft> draft_for_text(const DraftRequest& request) {
   refuse_targets(request, "the targets of texts are tokens or classes");
   const TextSplits splits = text_splits(request.path);
-  if (holds_class_folders(splits.training)) return {draft_classifier(request, splits, {})};
-  LineKeys keys;
+  if (holds_class_folders(splits.training)) return {draft_text_classifier(request, splits, {})};
+  TextKeys keys;
   const auto files = find_corpus(splits.training).files;
   const auto lines =
       std::find_if(files.begin(), files.end(), [](const auto& file) { return ends_like_lines(file.path); });
@@ -216,7 +256,7 @@ std::vector<Draft> draft_for_text(const DraftRequest& request) {
   const bool classes = !keys.class_name.empty() && std::all_of(files.begin(), files.end(), [](const auto& file) {
     return file.kind != CorpusFileKind::plain;
   });
-  return {classes ? draft_classifier(request, splits, keys) : draft_language_model(request, splits, keys)};
+  return {classes ? draft_text_classifier(request, splits, keys) : draft_language_model(request, splits, keys)};
 }
 
 }  // namespace trainctl

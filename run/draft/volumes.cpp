@@ -38,6 +38,7 @@ std::vector<Draft> draft_for_volumes(const DraftRequest& request) {
   const ClassSplits splits = class_splits(request.path, has_volumes);
   const std::string data = "data:\n  dataset: nifti\n" + splits_text(request, splits);
   const DataInfo info = info_of(request, data, false);
+  require_two_classes(info, splits.training);
   const Shape& sample = info.inputs[0].sample;
   const std::int64_t classes = info.targets[0].classes;
   Draft draft;

@@ -79,18 +79,20 @@ TEST_CASE("init does not treat numbers with decimal commas as words, and shows h
   folder.write("quoted.csv", quoted);
   folder.write("plain.csv", plain);
   for (const auto& [name, columns] :
-       {std::pair{"semicolons", "column 'size' ("}, std::pair{"quoted", "column 'size' ("},
-        std::pair{"plain", "columns '1', '2' ("}}) {
+       {std::pair{"semicolons", "line 2, column 'size': '"}, std::pair{"quoted", "line 2, column 'size': '"},
+        std::pair{"plain", "line 1, column '1': '"}}) {
     const std::string file = format("{}.csv", name);
     const Finished made = trainctl(folder, {"init", file});
     CAPTURE(name, made.errors);
     CHECK(made.code == 3);
-    CHECK(contains(made.errors, format("{}: numbers have decimal commas in {}", file, columns)));
-    const std::size_t sed = made.errors.find("sed -E"), end = made.errors.find("points.csv", sed);
-    REQUIRE(end != std::string::npos);  // the error contains a command
-    const std::string remedy = made.errors.substr(sed, end - sed) + format("{}-points.csv", name);
+    CHECK(contains(made.errors, format("{}: {}", file, columns)));
+    CHECK(contains(made.errors, "numbers of this column have a decimal comma"));
+    if (std::string(name) == "plain") CHECK(contains(made.errors, "column '2' has such numbers, too"));
+    const std::size_t sed = made.errors.find("sed -E");
+    REQUIRE(sed != std::string::npos);  // the error contains a command
+    const std::string remedy = made.errors.substr(sed, made.errors.find('\n', sed) - sed);
     REQUIRE(std::system(format("cd '{}' && {}", folder.path().string(), remedy).c_str()) == 0);
-    const Finished again = trainctl(folder, {"init", format("{}-points.csv", name)});
+    const Finished again = trainctl(folder, {"init", format("{}-numbers.csv", name)});
     CAPTURE(again.errors, remedy);
     CHECK(again.code == 0);
     CHECK(contains(again.out, "2 classes"));
@@ -100,7 +102,8 @@ TEST_CASE("init does not treat numbers with decimal commas as words, and shows h
                "train: {batch_size: 8, epochs: 1, loss: mean_squared_error, optimizer: sgd}\n");
   const Finished run = trainctl(folder, {"run", "run.yaml", "--ranks", "1"});
   CHECK(run.code == 3);
-  CHECK(contains(run.errors, "has a comma, but numbers must have a decimal point, and nothing between thousands"));
+  CHECK(contains(run.errors, "is not a number: it has a decimal comma"));
+  CHECK(contains(run.errors, "> quoted-numbers.csv"));
 }
 
 TEST_CASE("init asks what a comma before three digits means, and shows how to remove or replace it") {
@@ -118,13 +121,13 @@ TEST_CASE("init asks what a comma before three digits means, and shows how to re
   const std::size_t removed = made.errors.find("if the commas separate thousands, remove them: sed -E");
   REQUIRE(removed != std::string::npos);
   CHECK(contains(made.errors, "if they are decimal commas, replace them by points: sed -E"));
-  const std::size_t sed = made.errors.find("sed -E", removed), end = made.errors.find("points.csv", sed);
+  const std::size_t sed = made.errors.find("sed -E", removed), end = made.errors.find("prices-numbers.csv", sed);
   const std::string remedy = made.errors.substr(sed, end - sed) + "whole.csv";
   REQUIRE(std::system(format("cd '{}' && {}", folder.path().string(), remedy).c_str()) == 0);
   CHECK(read_file(folder / "whole.csv").find(',') == 5);  // of the header
   const std::string first = prices.substr(prices.find('"') + 1, prices.find("\",") - prices.find('"') - 1);
   CHECK(contains(read_file(folder / "whole.csv"),
-                 "\n" + first.substr(0, first.find(',')) + first.substr(first.find(',') + 1) + ","));
+                 "\n\"" + first.substr(0, first.find(',')) + first.substr(first.find(',') + 1) + "\","));
   CHECK(trainctl(folder, {"init", "whole.csv"}).code == 0);
 }
 

@@ -2,7 +2,6 @@
 #include "io/datasets/arrays/npy.h"
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <cstring>
 #include <map>
@@ -10,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/base/file_names.h"
 #include "core/base/files.h"
 #include "core/base/format.h"
 #include "io/datasets/arrays/inflate.h"
@@ -121,11 +121,6 @@ std::int64_t parse_npy_header(const Bytes& head, Array& array) {
   parse_type(after_key(header, "descr", array.path), array);
   parse_shape(after_key(header, "shape", array.path), array);
   return start + length;
-}
-
-std::string lower_case(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
-  return text;
 }
 
 }  // namespace

@@ -1,8 +1,10 @@
 // The data set of a folder of images and a folder of masks: PNG files named like the images, with a class for each
 // pixel.
 #include <algorithm>
+#include <map>
 #include <set>
 
+#include "core/base/file_names.h"
 #include "core/base/files.h"
 #include "core/base/format.h"
 #include "core/base/hash.h"
@@ -113,17 +115,21 @@ struct SegmentationFolderOptions final : DatasetOptions {
     Files masks{folder_of(where, where.masks, "masks"), {}, skips};
     const ImageListing found = list_images(images.folder), found_masks = list_images(masks.folder);
     if (found.images.empty()) refuse_no_images(images.folder, found);
-    const std::set<std::string> known(found_masks.images.begin(), found_masks.images.end());
+    std::map<std::string, std::string> known;  // by the name without its ending: the PNG file
+    for (const std::string& name : found_masks.images) {
+      if (has_ending(name, {".png"})) known.emplace(without_ending(name), name);
+    }
     std::set<std::string> used;
     for (const std::string& name : found.images) {
-      std::string mask = without_ending(name) + ".png";
-      if (!known.contains(mask)) {
-        data_error(images.folder + "/" + name, format("has no mask: there is no {}/{}", masks.folder, mask),
+      const auto mask = known.find(without_ending(name));
+      if (mask == known.end()) {
+        data_error(images.folder + "/" + name,
+                   format("has no mask: there is no {}/{}.png", masks.folder, without_ending(name)),
                    "masks are PNG files named like their images");
       }
       images.names.push_back(name);
-      masks.names.push_back(mask);
-      used.insert(std::move(mask));
+      masks.names.push_back(mask->second);
+      used.insert(mask->first);
     }
     std::string warning = found.text_of_left_out();
     if (!warning.empty()) warning = format("{}: {}", images.folder, warning);

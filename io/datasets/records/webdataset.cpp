@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/base/file_names.h"
 #include "core/base/format.h"
 #include "core/base/hash.h"
 #include "core/spec/reader.h"
@@ -21,7 +22,7 @@
 namespace trainctl {
 namespace {
 
-bool is_tar(const std::string& name) { return name.ends_with(".tar"); }
+bool is_tar(const std::string& name) { return has_ending(name, {".tar"}); }
 
 // Splits a member's name at the first dot after the last slash; the ending is converted to lower case.
 std::pair<std::string, std::string> key_and_ending(const std::string& name) {

@@ -152,7 +152,8 @@ std::optional<Table> read_table(const std::vector<std::string>& paths, const Csv
         return std::nullopt;
       }
       if (!columns.weight) continue;
-      table.weights.push_back(weight_in(in_order[*columns.weight], {path, columns.names[*columns.weight], at.line}));
+      table.weights.push_back(
+          weight_in(in_order[*columns.weight], {path, columns.names[*columns.weight], at.line, at.delimiter}));
     }
     if (!any) data_error(path, "has no line of values");
   }

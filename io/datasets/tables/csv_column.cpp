@@ -13,6 +13,7 @@
 #include "core/base/table.h"
 #include "io/datasets/dataset.h"
 #include "io/datasets/tables/farm_hash.h"
+#include "io/datasets/tables/number_marks.h"
 #include "io/datasets/utf8_names.h"
 
 namespace trainctl {
@@ -121,18 +122,19 @@ void refuse_field(const FieldLocation& location, std::string_view text, const st
         location.path, format("{}: '{}' is a date, not a number", where(location), shown),
         "store the date as numbers (days since the first one, month, weekday), or list the other columns in `columns`");
   }
-  if (has_decimal_comma(text)) {
-    data_error(location.path,
-               format("{}: '{}' has a comma, but numbers must have a decimal point, and nothing between thousands",
-                      where(location), shown),
-               "write the numbers with decimal points and without commas");
+  if (const std::optional<NumberMarks> marks = number_marks(text)) {
+    data_error(location.path, format("{}: '{}' is not a number: it has {}", where(location), shown, text_of(*marks)),
+               (remedy.empty() ? "if the column holds names, list it in `categorical`; otherwise " : "") +
+                   remedy_for(*marks, location.path, location.delimiter));
   }
   if (text.find_first_of(";\t|") != std::string_view::npos) {
     data_error(location.path, format("{}: '{}' is not a number", where(location), shown),
                "set `delimiter` to the character between the fields");
   }
-  data_error(location.path, format("{}: '{}' is not a number", where(location), shown),
-             or_else("list the columns to use in `columns`, and those of words in `categorical`"));
+  data_error(
+      location.path, format("{}: '{}' is not a number", where(location), shown),
+      or_else("correct the field, or leave it empty and choose with `missing` what replaces missing values; if the "
+              "column holds words, list it in `categorical`; if it is of no use, list the other ones in `columns`"));
 }
 
 CsvColumn::CsvColumn(const std::string& path, std::string name, ColumnKind kind, MissingFields missing,
@@ -162,8 +164,9 @@ void CsvColumn::add(std::string_view field, const LineLocation& line) {
     values_.push_back(*number);
     return;
   }
-  if (kind_ == ColumnKind::numeric || has_numbers_ || is_date(text) || exceeds_float32(text))
-    refuse_field(location(line), text);
+  const bool refused =
+      kind_ == ColumnKind::numeric || has_numbers_ || is_date(text) || number_marks(text) || exceeds_float32(text);
+  if (refused) refuse_field(location(line), text);
   add_word(text, line);
 }
 

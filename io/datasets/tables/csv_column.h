@@ -25,7 +25,8 @@ bool has_decimal_comma(std::string_view text);
 // Whether a text is a date: 2024-01-31, 31.01.2024, 1/31/2024, with or without a time after it.
 bool is_date(std::string_view text);
 
-// automatic: words if no field is a number and a word occurs more than once, otherwise numbers.
+// automatic: words if no field is a number, with or without marks such as '%' (number_marks.h), and a word occurs more
+// than once; otherwise numbers.
 enum class ColumnKind { automatic, numeric, categorical };
 // The fields that count as missing values: none (an empty field is an error), empty fields, or empty fields and those
 // with is_mark().
@@ -36,10 +37,11 @@ struct FieldLocation {
   const std::string& path;
   const std::string& column;
   std::int64_t line;
+  char delimiter = ',';  // between the fields of the file
 };
 
-// Throws Error{data} that says why a field is not a number: it is empty, is a date, and so on. `remedy` replaces the
-// usual remedy, which is for a column of samples.
+// Throws Error{data} that says why a field is not a number: it is empty, is a date, has a currency sign, and so on.
+// `remedy` replaces the usual remedy, which is for a column of samples.
 [[noreturn]] void refuse_field(const FieldLocation& location, std::string_view text, const std::string& remedy = {});
 
 class CsvColumn {
@@ -85,7 +87,7 @@ class CsvColumn {
   std::string others_text() const;
 
  private:
-  FieldLocation location(const LineLocation& line) const { return {*line.path, name_, line.line}; }
+  FieldLocation location(const LineLocation& line) const { return {*line.path, name_, line.line, line.delimiter}; }
   void add_word(std::string_view word, const LineLocation& line);
   void add_other(std::string_view word, const LineLocation& line);
 

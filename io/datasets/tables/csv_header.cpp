@@ -2,6 +2,8 @@
 #include "io/datasets/tables/csv_header.h"
 
 #include <algorithm>
+#include <cmath>
+#include <optional>
 #include <set>
 #include <string_view>
 
@@ -24,6 +26,37 @@ bool may_be_names(const std::vector<std::string>& fields) {
   return counts || years;
 }
 
+// Whether the numbers among the fields are whole and ascend from field to field, as years do.
+bool numbers_ascend(const std::vector<std::string>& fields) {
+  std::optional<float> last;
+  for (const std::string& field : fields) {
+    const std::optional<float> number = number_in(field);
+    if (!number) continue;
+    if (*number != std::floor(*number) || (last && *number <= *last)) return false;
+    last = number;
+  }
+  return true;
+}
+
+// Whether a word of the first line stands above a column of numbers, so that it is a name.
+bool has_name_above_numbers(const std::string& path, char delimiter, const std::vector<std::string>& first) {
+  constexpr int max_lines = 1000;
+  CsvLines lines(path, delimiter);
+  std::vector<std::string_view> fields;
+  lines.next(fields);
+  std::vector<int> numbers(first.size(), 0), words(first.size(), 0);
+  for (int read = 0; read < max_lines && lines.next(fields); ++read) {
+    for (std::size_t i = 0; i < std::min(first.size(), fields.size()); ++i) {
+      const std::string_view text = trimmed(fields[i]);
+      if (!text.empty() && !is_mark(text)) ++(number_in(text) ? numbers : words)[i];
+    }
+  }
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    if (!first[i].empty() && !is_mark(first[i]) && !number_in(first[i]) && numbers[i] > 0 && words[i] == 0) return true;
+  }
+  return false;
+}
+
 // Returns a delimiter other than `delimiter` that a text holds, in the notation of configs; "" if there is none.
 std::string other_delimiter(std::string_view text, char delimiter) {
   for (const char candidate : std::string_view(";\t|,")) {
@@ -34,6 +67,32 @@ std::string other_delimiter(std::string_view text, char delimiter) {
 }
 
 }  // namespace
+
+FirstLine first_line_of(const std::string& path, char delimiter) {
+  CsvLines lines(path, delimiter);
+  std::vector<std::string_view> fields;
+  if (!lines.next(fields)) return FirstLine::names;
+  std::vector<std::string> first;
+  for (const std::string_view field : fields) first.emplace_back(trimmed(field));
+  const auto is_number = [](const std::string& field) { return number_in(field) || has_decimal_comma(field); };
+  if (std::none_of(first.begin(), first.end(), is_number)) {
+    return first_line_is_sample(path, delimiter) ? FirstLine::sample : FirstLine::names;
+  }
+  const bool names = may_be_names(first) || (numbers_ascend(first) && has_name_above_numbers(path, delimiter, first));
+  return names ? FirstLine::number_names : FirstLine::sample;
+}
+
+std::vector<std::string> names_in(const std::vector<std::string_view>& fields, bool header) {
+  std::vector<std::string> names;
+  bool has_empty = false;
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    std::string name = header ? std::string(trimmed(fields[i])) : std::to_string(i + 1);
+    if (name.empty() && has_empty) name = format("Unnamed: {}", i);
+    has_empty = has_empty || name.empty();
+    names.push_back(std::move(name));
+  }
+  return names;
+}
 
 bool first_line_is_sample(const std::string& path, char delimiter) {
   constexpr int max_lines = 1000;
@@ -69,11 +128,7 @@ std::vector<std::string> column_names(const std::string& path, const CsvFormat& 
                  format("set `delimiter: \"{}\"`", other));
     }
   }
-  std::vector<std::string> names;
-  const bool header = csv.header.or_else(true);
-  for (std::size_t i = 0; i < fields.size(); ++i) {
-    names.push_back(header ? std::string(trimmed(fields[i])) : std::to_string(i + 1));
-  }
+  std::vector<std::string> names = names_in(fields, csv.header.or_else(true));
   if (csv.header.is_auto() && first_line_is_sample(path, delimiter)) {
     const std::string shown = names[0] + (names.size() > 1 ? format("{}{}", delimiter, names[1]) : "");
     data_error(path,

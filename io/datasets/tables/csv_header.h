@@ -2,11 +2,23 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "io/datasets/tables/csv.h"
 
 namespace trainctl {
+
+// What the first line of a table holds. `number_names`: names of columns of which some are numbers, such as years.
+enum class FirstLine { names, number_names, sample };
+
+// Finds what the first line of a table holds. With numbers in it, it is a sample, unless the numbers count from 0 or
+// are years, or ascend beside a name that stands above numbers.
+FirstLine first_line_of(const std::string& path, char delimiter);
+
+// The names of the columns, by the fields of the first line; "1", "2", ... without a header. If several fields are
+// empty, those after the first are called like pandas calls them: "Unnamed: 3".
+std::vector<std::string> names_in(const std::vector<std::string_view>& fields, bool header);
 
 // Whether the first line of a table looks like the lines after it: each of its fields is a number in a column of
 // numbers, or a word that occurs again in its column. Numbers that count from 0, and years, are taken for names.

@@ -2,10 +2,14 @@
 #include "io/datasets/tables/csv_lines.h"
 
 #include <algorithm>
+#include <filesystem>
 
+#include "core/base/file_names.h"
 #include "core/base/format.h"
+#include "core/base/shell_words.h"
 #include "io/datasets/arrays/inflate.h"
 #include "io/datasets/dataset.h"
+#include "io/datasets/tables/number_marks.h"
 
 namespace trainctl {
 namespace {
@@ -27,6 +31,14 @@ const char* other_encoding(const Bytes& bytes) {
   return zeros(1) > zeros(0) ? "UTF-16LE" : "UTF-16BE";
 }
 
+// The remedy for a compressed table: a command that writes the table under its name without the ending .gz.
+std::string unpacking_of(const std::string& path) {
+  const std::filesystem::path file(path);
+  const bool named = has_ending(path, {".gz"});
+  const std::string unpacked = named ? file.stem().string() : name_of_copy(path, "unpacked");
+  return format("unpack it: gunzip -c {} > {}", shell_word(path), shell_word(unpacked));
+}
+
 }  // namespace
 
 // Each column takes some hundred bytes in addition to its values.
@@ -34,11 +46,12 @@ constexpr std::size_t max_fields = 1'000'000;
 
 CsvLines::CsvLines(const std::string& path, char delimiter)
     : path_(path), delimiter_(delimiter), bytes_(open_data(path)) {
-  if (is_gzip(bytes_)) data_error(path, "is compressed", "unpack it with gunzip");
+  if (is_gzip(bytes_)) data_error(path, "is compressed", unpacking_of(path));
   bytes_ = bytes_.loaded();
   if (const char* encoding = other_encoding(bytes_)) {
     data_error(path, format("is text in the encoding {}, but must be UTF-8", encoding),
-               format("convert it: iconv -f {} -t UTF-8 {} > utf8.csv", encoding, path));
+               format("convert it: iconv -f {} -t UTF-8 {} > {}", encoding, shell_word(path),
+                      shell_word(name_of_copy(path, "utf8"))));
   }
   rest_ = {reinterpret_cast<const char*>(bytes_.in_memory()), static_cast<std::size_t>(bytes_.size())};
   if (rest_.starts_with("\xEF\xBB\xBF")) rest_.remove_prefix(3);

@@ -15,6 +15,7 @@ namespace trainctl {
 struct LineLocation {
   const std::string* path = nullptr;
   std::int64_t line = 0;  // number, from 1
+  char delimiter = ',';   // between the fields of the file
 };
 
 // Reads a file's lines one after another. Quoted fields may contain delimiters, doubled quotes and line ends. Line ends
@@ -29,7 +30,7 @@ class CsvLines {
   bool next(std::vector<std::string_view>& fields);
 
   // The location of the line that next() read last: of its first line if fields hold line ends.
-  LineLocation place() const { return {&path_, line_}; }
+  LineLocation place() const { return {&path_, line_, delimiter_}; }
 
  private:
   std::string_view read_plain();

@@ -6,6 +6,7 @@
 
 #include "core/base/format.h"
 #include "io/datasets/tables/csv_column.h"
+#include "io/datasets/tables/number_marks.h"
 #include "io/datasets/utf8_names.h"
 
 namespace trainctl {
@@ -20,11 +21,14 @@ bool are_whole(const std::vector<float>& values) {
 }  // namespace
 
 void CsvTarget::refuse(const TargetColumn& column, std::string_view text, const LineLocation& line) const {
-  const char* remedy = kind_ == TargetKind::numbers || column.categorical
-                           ? "correct the field, or leave out the line"
-                           : "correct the field, or leave out the line; if the target is classes and this is one of "
-                             "them, list the column in `categorical`";
-  refuse_field({*line.path, column.name, line.line}, text, remedy);
+  const std::string leave_out = format("leave out the line ({})", command_without_lines(*line.path, {line.line}));
+  const std::string remedy =
+      text.empty() || is_mark(text) ? "`missing` does not fill targets: correct the field, or " + leave_out
+      : kind_ == TargetKind::numbers || column.categorical
+          ? "correct the field, or " + leave_out
+          : "correct the field, or " + leave_out +
+                "; if the target is classes and this is one of them, list the column in `categorical`";
+  refuse_field({*line.path, column.name, line.line, line.delimiter}, text, remedy);
 }
 
 bool CsvTarget::add(const std::vector<std::string_view>& fields, const LineLocation& line) {
@@ -58,9 +62,22 @@ void CsvTarget::add_word(const TargetColumn& column, std::string_view text, cons
   auto found = known_.find(text);
   if (found == known_.end()) {
     require_utf8_text(*line.path, format("line {}, column '{}'", line.line, columns_[0].name), text);
+    if (const std::string shortest = shortest_spelling(text); !shortest.empty()) {
+      const auto [same, is_new] = numbers_.emplace(shortest, FirstSpelling{std::string(text), line});
+      if (!is_new) refuse_two_spellings(text, line, same->second);
+    }
     found = known_.emplace(text, Word{static_cast<std::int32_t>(known_.size()), line}).first;
   }
   line_words_.push_back(found->second.number);
+}
+
+void CsvTarget::refuse_two_spellings(std::string_view text, const LineLocation& line,
+                                     const FirstSpelling& first) const {
+  data_error(*line.path,
+             format("line {}, column '{}': the classes '{}' and '{}' (line {}{}) are the same number", line.line,
+                    columns_[0].name, text.substr(0, 40), first.text.substr(0, 40), first.line.line,
+                    *first.line.path == *line.path ? "" : " of " + *first.line.path),
+             "write a class in the same way in all lines; if they are two classes, use names that are not numbers");
 }
 
 // Returns the class number of each line: the position of its word in the training split's class names or, for the
@@ -73,8 +90,16 @@ std::vector<std::int32_t> CsvTarget::number_words(const DeclaredInfo& declared,
   for (const auto& [text, word] : known_) {
     const auto found = std::lower_bound(class_names.begin(), class_names.end(), text);
     if (found == class_names.end() || *found != text) {
-      data_error(*word.line.path, format("line {}, column '{}': has the class '{}', which is not in the training split",
-                                         word.line.line, columns_[0].name, text.substr(0, 40)));
+      const std::string shortest = shortest_spelling(text);
+      const auto same = std::find_if(class_names.begin(), class_names.end(), [&](const std::string& name) {
+        return !shortest.empty() && shortest_spelling(name) == shortest;
+      });
+      data_error(*word.line.path,
+                 format("line {}, column '{}': has the class '{}', which is not in the training split", word.line.line,
+                        columns_[0].name, text.substr(0, 40)),
+                 same != class_names.end()
+                     ? format("write it as '{}', as in the training split", *same)
+                     : "correct the class, leave out the line, or train with lines of this class");
     }
     classes[static_cast<std::size_t>(word.number)] = static_cast<std::int32_t>(found - class_names.begin());
   }

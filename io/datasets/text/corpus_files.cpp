@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/base/file_names.h"
 #include "core/base/files.h"
 #include "core/base/format.h"
 #include "core/base/table.h"
@@ -23,8 +24,8 @@ bool holds_zero_byte(const InputFile& file) {
 }
 
 CorpusFileKind kind_of_file(const std::string& path) {
-  if (path.ends_with(".jsonl") || path.ends_with(".ndjson")) return CorpusFileKind::json_lines;
-  return path.ends_with(".csv") ? CorpusFileKind::table : CorpusFileKind::plain;
+  if (has_ending(path, {".jsonl", ".ndjson"})) return CorpusFileKind::json_lines;
+  return has_ending(path, {".csv"}) ? CorpusFileKind::table : CorpusFileKind::plain;
 }
 
 struct LeftOutFiles {
@@ -43,7 +44,7 @@ void add_files(const std::string& folder, Corpus& corpus, LeftOutFiles& left_out
       if (entry.type != FileType::link) add_files(path, corpus, left_out);
     } else if (is_token_file(path)) {
       corpus.token_files.push_back(path);
-    } else if (type == FileType::regular && !path.ends_with(".idx")) {
+    } else if (type == FileType::regular && !has_ending(path, {".idx"})) {
       const InputFile file(path, data_role);
       if (holds_zero_byte(file)) {
         ++left_out.binary;

@@ -2,9 +2,9 @@
 #include "io/datasets/text/id_files.h"
 
 #include <cstdint>
-#include <filesystem>
 
 #include "core/base/error.h"
+#include "core/base/file_names.h"
 #include "core/base/files.h"
 #include "core/base/format.h"
 #include "io/checkpoint/atomic_file.h"
@@ -22,7 +22,7 @@ std::vector<TokenId> read_ids(const std::string& path) {
   const auto wrong = [&path](const std::string& what) {
     return Error(ErrorKind::data, SourceLocation{path}, what, "give an .npy file of integers, or numbers in a text");
   };
-  if (std::filesystem::path(path).extension() == ".npy") {
+  if (has_ending(path, {".npy"})) {
     const Array array = read_npy(path);
     if (!is_integer(array.type)) throw wrong("the array has no integers");
     const std::int64_t count = array.shape.count();

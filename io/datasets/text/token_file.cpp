@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "core/base/checked.h"
+#include "core/base/file_names.h"
 #include "core/base/files.h"
 #include "core/base/format.h"
 #include "core/base/hash.h"
@@ -101,11 +102,11 @@ TokenStream open_token_file(const std::string& path) {
   return stream;
 }
 
-bool is_token_file(const std::string& path) { return path.ends_with(".bin") || path.ends_with(".npy"); }
+bool is_token_file(const std::string& path) { return has_ending(path, {".bin", ".npy"}); }
 
 static TokenStream open_plain_tokens(const std::string& path, TokenType type) {
   TokenStream stream;
-  if (path.ends_with(".npy")) {
+  if (has_ending(path, {".npy"})) {
     stream.tokens = read_npy(path);
     if (!is_integer(stream.tokens.type) || stream.tokens.shape.rank() != 1) {
       data_error(
@@ -117,7 +118,8 @@ static TokenStream open_plain_tokens(const std::string& path, TokenType type) {
     stream.offset = InputFile(path).size() - stream.tokens.bytes.size();
     return stream;
   }
-  const std::string index = path.substr(0, path.size() - std::strlen(".bin")) + ".idx";
+  const std::string stem = path.substr(0, path.size() - std::strlen(".bin"));
+  const std::string index = stem + (exists(stem + ".IDX") ? ".IDX" : ".idx");
   if (exists(index)) return open_megatron(path, index);
   const Bytes bytes = map_file(path);
   const ElementType element = type == TokenType::uint16 ? ElementType::uint16 : ElementType::uint32;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "core/base/file_names.h"
 #include "core/base/format.h"
 #include "core/base/table.h"
 #include "io/datasets/arrays/inflate.h"
@@ -126,7 +127,7 @@ void NiftiVolume::read(float* to) const {
   }
 }
 
-bool is_nifti_name(const std::string& name) { return name.ends_with(".nii") || name.ends_with(".nii.gz"); }
+bool is_nifti_name(const std::string& name) { return has_ending(name, {".nii", ".nii.gz"}); }
 
 NiftiVolume read_nifti(const std::string& path) {
   NiftiVolume volume;

@@ -5,8 +5,8 @@
 
 #include "core/base/format.h"
 #include "core/base/json.h"
+#include "core/base/shell_words.h"
 #include "core/base/terminal_text.h"
-#include "parallel/launch/host/shell_words.h"
 
 namespace trainctl {
 namespace {

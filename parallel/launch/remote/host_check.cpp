@@ -14,7 +14,7 @@
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/base/hash.h"
-#include "parallel/launch/host/shell_words.h"
+#include "core/base/shell_words.h"
 #include "parallel/launch/remote/shell.h"
 
 namespace trainctl {

@@ -13,8 +13,8 @@
 #include <sstream>
 
 #include "core/base/format.h"
+#include "core/base/shell_words.h"
 #include "parallel/launch/host/process.h"
-#include "parallel/launch/host/shell_words.h"
 
 namespace trainctl {
 namespace {

@@ -8,9 +8,9 @@
 
 #include "core/base/error.h"
 #include "core/base/format.h"
+#include "core/base/shell_words.h"
 #include "core/base/table.h"
 #include "core/base/terminal_text.h"
-#include "parallel/launch/host/shell_words.h"
 
 namespace trainctl {
 namespace {

@@ -5,8 +5,8 @@
 #include <numeric>
 
 #include "core/base/format.h"
+#include "core/base/shell_words.h"
 #include "parallel/launch/host/process.h"
-#include "parallel/launch/host/shell_words.h"
 #include "parallel/launch/hosts.h"
 
 namespace trainctl {

@@ -8,7 +8,7 @@
 #include "core/base/generation.h"
 #include "core/base/log.h"
 #include "core/base/memory_folder.h"
-#include "parallel/launch/host/shell_words.h"
+#include "core/base/shell_words.h"
 #include "parallel/launch/plan.h"
 #include "parallel/launch/remote/shell.h"
 #include "parallel/launch/slurm/nodes.h"

@@ -14,7 +14,7 @@
 #include "core/base/flight_record.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
-#include "parallel/launch/host/shell_words.h"
+#include "core/base/shell_words.h"
 #include "parallel/launch/hosts.h"
 #include "parallel/launch/plan.h"
 #include "parallel/launch/watch/agent_process.h"

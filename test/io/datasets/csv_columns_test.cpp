@@ -91,6 +91,26 @@ TEST_CASE("csv: a word in a column of numbers is an error that names line and co
   CHECK(Opened(many, {.categorical = {"w"}}).info().sample == Shape{1003});
 }
 
+TEST_CASE("csv: numbers with marks are no words unless the config says so") {
+  CHECK_THAT(error_of("a,y\n10%,0\n20%,1\n10%,1\n"),
+             Contains("line 2, column 'a': '10%' is not a number: it has a percent sign") && Contains("sed -E") &&
+                 Contains("`categorical`"));
+  CHECK_THAT(error_of("a;y\n1;0\n1.040,5;1\n", {.delimiter = ";"}),
+             Contains("line 3, column 'a': '1.040,5'") && Contains("points between thousands and a decimal comma"));
+  CHECK(Opened("a,y\n10%,0\n20%,1\n10%,1\n", {.categorical = {"a"}})[1] == Row{0, 0, 1});
+}
+
+TEST_CASE("csv: two spellings of a number are not two classes, and missing targets are not filled") {
+  CHECK_THAT(error_of("a,y\n1,1\n2,0\n3,1.0\n", {.categorical = {"y"}}),
+             Contains("line 4, column 'y': the classes '1.0' and '1' (line 2) are the same number"));
+  CHECK(Opened("a,y\n1,16777216\n2,16777217\n", {.categorical = {"y"}}).info().classes == 2);
+  const Opened training("a,y\n1,1\n2,0\n", {.categorical = {"y"}});
+  CHECK_THAT(error_of("a,y\n1,NA\n", {}),
+             Contains("line 2, column 'y'") && Contains("`missing` does not fill targets") && Contains("sed 2d "));
+  CHECK_THAT(error_of("a,y\n1,2\n3,\n", {.missing = MissingRule::mean}),
+             Contains("line 3, column 'y' is empty") && Contains("`missing` does not fill targets"));
+}
+
 TEST_CASE("csv: categorical numbers in the target are classes, and dates are refused") {
   const Opened quality("a,quality\n1,7\n2,3\n3,7\n4,5\n", {.categorical = {"quality"}});
   CHECK(quality.info().class_names == std::vector<std::string>{"3", "5", "7"});

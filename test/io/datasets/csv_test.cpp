@@ -220,6 +220,27 @@ TEST_CASE("csv: errors report a first line that is a sample, another delimiter a
     const char* name = little ? "iconv -f UTF-16LE -t UTF-8 " : "iconv -f UTF-16BE -t UTF-8 ";
     CHECK_THAT(error_of(wide("a,b\n1,2\n", little, false)), Contains(name));
   }
+  // The commands work for any name.
+  const TempFolder named;
+  const std::string path = named / "it's wide.csv";
+  write_file(path, wide("a,b\n1,2\n", true, true));
+  const auto run = [&](const std::string& begin) {
+    try {
+      csv_dataset({path}, {}, {});
+    } catch (const Error& error) {
+      const std::string text = error.what();
+      REQUIRE(text.find(begin) != std::string::npos);
+      CAPTURE(text);
+      REQUIRE(std::system(format("cd '{}' && {}", named.text(), text.substr(text.find(begin))).c_str()) == 0);
+      return;
+    }
+    FAIL("it was read");
+  };
+  run("iconv -f UTF-16 ");
+  CHECK(read_whole(named / "it's wide-utf8.csv") == "a,b\n1,2\n");
+  write_file(path, gzip("a,b\n1,2\n"));
+  run("gunzip -c ");
+  CHECK(read_whole(named / "it's wide-unpacked.csv") == "a,b\n1,2\n");
 }
 
 TEST_CASE("csv: a config reads training and validation data from two tables") {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "core/base/error.h"
-#include "parallel/launch/host/shell_words.h"
+#include "core/base/shell_words.h"
 #include "parallel/launch/slurm/batch_script.h"
 #include "parallel/launch/slurm/job.h"
 #include "parallel/launch/slurm/lost_script.h"

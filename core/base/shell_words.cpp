@@ -1,5 +1,5 @@
 // Quotes words for a shell.
-#include "parallel/launch/host/shell_words.h"
+#include "core/base/shell_words.h"
 
 #include <algorithm>
 #include <cctype>

@@ -1,0 +1,47 @@
+// Recognizes numbers with marks that a table must not have: currency signs, percent signs, separators of thousands and
+// decimal commas. Gives the commands that remove the marks.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace trainctl {
+
+// The marks of a number, or of several numbers of a column.
+struct NumberMarks {
+  bool currency = false, percent = false;
+  bool spaces = false;         // spaces or apostrophes between thousands: 1 040, 1'040
+  bool points = false;         // points between thousands: 1.040.500, 1.040,5
+  bool commas = false;         // a comma, which separates thousands or begins the decimal places
+  bool decimal_comma = false;  // a comma that can only begin the decimal places: 3,14
+  bool thousands = false;      // a comma that can only separate thousands: 1,040,500 or 1,040.50
+
+  void add(const NumberMarks& other);
+};
+
+// Returns the marks of a number that has some; nullopt for a number without marks, and for any other text.
+std::optional<NumberMarks> number_marks(std::string_view text);
+
+// Returns the shortest spelling of a number in digits: "1" for "1", "1.0", "+1" and "01"; "" for any other text.
+std::string shortest_spelling(std::string_view text);
+
+// Names the marks: "a currency sign and a decimal comma".
+std::string text_of(const NumberMarks& marks);
+
+// Returns what to do: one command, or two if the commas may have two meanings. A command writes a copy of the table,
+// whose fields `delimiter` separates, without the marks.
+std::string remedy_for(const NumberMarks& marks, const std::string& path, char delimiter);
+
+// Returns the command that writes a copy of the table in which the points between thousands are missing.
+std::string command_for_points(const std::string& path);
+
+// Returns the command that writes a copy of a table without these lines; "" if there are too many for a command.
+std::string command_without_lines(const std::string& path, const std::vector<std::int64_t>& lines);
+
+// Returns the name of the copy that a command writes: "prices-numbers.csv" for the addition "numbers".
+std::string name_of_copy(const std::string& path, const std::string& addition);
+
+}  // namespace trainctl

@@ -1,0 +1,163 @@
+// Reads a table, and finds the kinds of its columns.
+#include "run/draft/table_look.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "core/base/file_names.h"
+#include "core/base/files.h"
+#include "core/base/format.h"
+#include "core/base/table.h"
+#include "io/datasets/dataset.h"
+#include "io/datasets/tables/csv_column.h"
+#include "io/datasets/tables/csv_lines.h"
+
+namespace trainctl {
+namespace {
+
+// Whether a line consists of numbers, with or without decimal commas, separated by semicolons.
+bool has_semicolons(std::string_view line) {
+  if (line.find(';') == std::string_view::npos) return false;
+  while (!line.empty()) {
+    const std::string_view field = line.substr(0, line.find(';'));
+    if (!number_in(field) && !has_decimal_comma(field)) return false;
+    line.remove_prefix(std::min(field.size() + 1, line.size()));
+  }
+  return true;
+}
+
+// The delimiter: the candidate that the first line contains most often.
+char delimiter_of(const std::string& path) {
+  constexpr std::int64_t max_bytes = 1 << 16;
+  const InputFile file(path);
+  std::string begin(static_cast<std::size_t>(std::min(file.size(), max_bytes)), '\0');
+  file.read(0, begin.data(), std::ssize(begin));
+  const std::string line = begin.substr(0, begin.find('\n'));
+  if (has_semicolons(line)) return ';';
+  const std::string candidates = ",;\t|";
+  return *std::max_element(candidates.begin(), candidates.end(), [&](char a, char b) {
+    return std::count(line.begin(), line.end(), a) < std::count(line.begin(), line.end(), b);
+  });
+}
+
+// Whether a text has at least two spaces between its words.
+bool is_sentence(std::string_view text) {
+  return std::count_if(text.begin(), text.end(), [](char c) { return c == ' ' || c == '\n'; }) >= 2;
+}
+
+// Looks whether the point of a number separates thousands, as in 1.040: at most three digits are before it, of which
+// the first is not 0, and three after it.
+void look_at_point(std::string_view text, std::int64_t line, TableColumn& column) {
+  if (text.starts_with('-') || text.starts_with('+')) text.remove_prefix(1);
+  const std::size_t point = text.find('.');
+  if (point == std::string_view::npos) {
+    column.has_decimals = column.has_decimals || text.size() > 3;
+  } else if (point == 0 || point > 3 || text.size() - point != 4 || text[0] == '0') {
+    column.has_decimals = true;
+  } else if (column.first_point.line == 0) {
+    column.first_point = {std::string(text), line};
+  }
+}
+
+void add_number(std::string_view text, float number, std::int64_t line, TableColumn& column) {
+  column.whole = column.whole && number == std::floor(number);
+  const bool follows = column.numbers == 0 || double{number} == column.last_number + 1;
+  column.ascends_by_one = column.ascends_by_one && column.whole && follows;
+  column.last_number = double{number};
+  column.largest = std::max(column.largest, std::abs(double{number}));
+  ++column.numbers;
+  look_at_point(text, line, column);
+}
+
+void add_word(std::string_view text, std::int64_t line, TableColumn& column) {
+  if (column.words++ == 0) column.first_word = {std::string(text), line};
+  if (is_sentence(text)) ++column.sentences;
+  if (column.distinct_words.size() < TableColumn::max_words) column.distinct_words.emplace(text);
+  const std::optional<NumberMarks> marks = number_marks(text);
+  if (!marks) return;
+  if (column.marked++ == 0) column.first_marked = {std::string(text), line};
+  column.marks.add(*marks);
+}
+
+void look_at(std::string_view field, std::int64_t line, TableColumn& column) {
+  const std::string_view text = trimmed(field);
+  if (text.empty() || is_mark(text)) {
+    if (column.missing++ == 0) column.first_missing = {std::string(text), line};
+    if (column.missing_lines.size() < TableColumn::max_missing_lines) column.missing_lines.push_back(line);
+    return;
+  }
+  if (const std::optional<float> number = number_in(text)) {
+    add_number(text, *number, line, column);
+  } else if (is_date(text)) {
+    ++column.dates;
+  } else {
+    add_word(text, line, column);
+  }
+  if (column.is_full()) return;
+  const std::string shortest = shortest_spelling(text);  // 1 and 1.0 are one value
+  column.distinct.emplace(shortest.empty() ? text : std::string_view(shortest));
+}
+
+}  // namespace
+
+bool TableColumn::has_categories() const {
+  return whole && distinct.size() <= 20 && 2 * std::ssize(distinct) <= numbers + words;
+}
+
+bool TableColumn::has_stray_words() const {
+  if (words == 0 || numbers == 0 || has_categories()) return false;
+  return 10 * words <= numbers || distinct_words.size() <= 3;
+}
+
+bool TableColumn::holds_texts(std::int64_t lines) const {
+  return words > 0 && 10 * numbers <= words && 2 * sentences >= words &&
+         (distinct.size() > 20 || 2 * std::ssize(distinct) >= lines);
+}
+
+TableLook look_at_table(const std::string& path) {
+  TableLook table{.path = path, .delimiter = delimiter_of(path)};
+  CsvLines lines(table.path, table.delimiter);
+  std::vector<std::string_view> fields;
+  if (!lines.next(fields)) data_error(path, "is empty", "give a table with a line for each sample");
+  table.first_line = first_line_of(path, table.delimiter);
+  for (std::size_t k = 0; k < std::min<std::size_t>(fields.size(), 2); ++k) {
+    table.first_fields += std::string(trimmed(fields[k])) + table.delimiter;
+  }
+  for (const std::string& name : names_in(fields, table.has_header())) table.columns.emplace_back().name = name;
+  for (bool more = !table.has_header() || lines.next(fields); more; more = lines.next(fields)) {
+    const std::int64_t line = lines.place().line;
+    if (fields.size() != table.columns.size()) {
+      data_error(path,
+                 format("line {} has {}, the first line has {}", line, counted(std::ssize(fields), "field"),
+                        table.columns.size()),
+                 "quote fields that hold the delimiter, and write all fields of each line");
+    }
+    for (std::size_t k = 0; k < fields.size(); ++k) {
+      look_at(fields[k], line, table.columns[k]);
+      table.has_line_ends = table.has_line_ends || fields[k].find('\n') != std::string_view::npos;
+    }
+    ++table.lines;
+  }
+  if (table.lines < 2) {
+    data_error(path, format("has {} of values", table.lines == 1 ? "one line" : "no line"),
+               "training needs at least two lines");
+  }
+  return table;
+}
+
+std::string why_left_out(const TableColumn& column, std::int64_t lines) {
+  const std::size_t distinct = column.distinct.size();
+  if (column.dates > 0) return "holds dates";
+  if (column.missing == lines) return "is empty";
+  if (distinct == 1 && column.missing == 0) return "is the same in all lines";
+  if (column.words > 0 && (column.is_full() || distinct > 100)) return "holds more than 100 different words";
+  if (column.words > 0 && std::ssize(column.distinct) == column.words + column.numbers) return "differs in every line";
+  const std::string name = lower_case(column.name);
+  if (name == "id" || name.ends_with("_id") || name == "index") return "numbers the lines";
+  const bool unnamed = name.empty() || name.starts_with("unnamed:");
+  if (unnamed && column.numbers == lines && column.ascends_by_one) return "numbers the lines, like the index of pandas";
+  return "";
+}
+
+}  // namespace trainctl

@@ -1,0 +1,79 @@
+// Finds what the columns of a table hold: numbers, words, texts or dates.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "io/datasets/tables/csv_header.h"
+#include "io/datasets/tables/number_marks.h"
+
+namespace trainctl {
+
+// A field and the number of its line.
+struct SeenField {
+  std::string text;
+  std::int64_t line = 0;
+};
+
+// The kinds and values of the fields of a column.
+struct TableColumn {
+  std::string name;
+  std::int64_t numbers = 0, words = 0, dates = 0, missing = 0;
+  std::int64_t sentences = 0;                         // words that are texts of at least three words
+  std::int64_t marked = 0;                            // words that are numbers with marks such as '$'
+  NumberMarks marks;                                  // the marks of all these words
+  bool whole = true;                                  // all numbers are whole
+  bool ascends_by_one = true;                         // each number is larger by one than that of the line before
+  double largest = 0;                                 // the largest absolute value of the numbers
+  double last_number = 0;                             // the number of the last line that was read
+  std::set<std::string, std::less<>> distinct;        // the first max_distinct values
+  std::set<std::string, std::less<>> distinct_words;  // the first max_words of those that are no numbers
+  SeenField first_word, first_marked, first_missing;
+  std::vector<std::int64_t> missing_lines;  // the first max_missing_lines
+  SeenField first_point;                    // the first number like 1.040, whose point may separate thousands
+  bool has_decimals = false;                // a number shows that points do not separate thousands
+
+  static constexpr std::size_t max_distinct = 1000, max_words = 101, max_missing_lines = 21;
+
+  bool is_full() const { return distinct.size() >= max_distinct; }
+  // Whether its words and numbers are few values that are repeated, which may be categories.
+  bool has_categories() const;
+  // Whether it holds numbers, and words only here and there.
+  bool has_stray_words() const;
+  // Whether it holds texts of several words, most of which differ.
+  bool holds_texts(std::int64_t lines) const;
+  // Whether the points of its numbers may separate thousands.
+  bool has_doubtful_points() const { return first_point.line > 0 && !has_decimals; }
+};
+
+struct TableLook {
+  std::string path;
+  char delimiter = ',';
+  FirstLine first_line = FirstLine::names;
+  std::string first_fields;    // the beginning of the first line
+  std::int64_t lines = 0;      // of values
+  bool has_line_ends = false;  // whether a field holds a line end
+  std::vector<TableColumn> columns;
+
+  bool has_header() const { return first_line != FirstLine::sample; }
+};
+
+// Reads a table. Throws Error{data} if its lines differ in length, or if it has fewer than two lines of values.
+TableLook look_at_table(const std::string& path);
+
+// Why a column has no information that a network could learn from; "" if it has.
+std::string why_left_out(const TableColumn& column, std::int64_t lines);
+
+// Throws Error{data} with line and value if numbers of a column have marks, or if there are words among the numbers of
+// a column other than the target; opening the table reports these. With `target_is_class`, words of the target are
+// classes.
+void refuse_fields(const TableLook& table, const TableColumn& target, bool target_is_class);
+
+// Throws Error{data} if the column cannot be the target since its values are missing, dates, or all the same, since its
+// words all differ, or since its numbers are too large for values (`is_class`: they are classes).
+void refuse_target(const TableLook& table, const TableColumn& target, bool is_class);
+
+}  // namespace trainctl

@@ -1,0 +1,175 @@
+// Tests init with unusual tables: what it assumes and tells, and the commands that its errors show.
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+
+#include "core/base/format.h"
+#include "test/catch.h"
+#include "test/cmd/init_cases.h"
+#include "test/support/command.h"
+
+namespace trainctl::test::init_table_kinds_test {
+
+namespace fs = std::filesystem;
+using namespace init_cases;
+
+TEST_CASE("init tells what it assumed about the lines and columns of a table") {
+  const auto value = [](int i, int k) { return (i * 37 + k * 11) % 100 + 3; };
+  check_cases({
+      {"years.csv",
+       table("years.csv", "2001,2002,2003,target",
+             [&](int i) { return format("{},{},{},{}", value(i, 1), value(i, 2), value(i, 3), value(i, 4) * 1.5); }),
+       true,
+       {"header: true", "is taken for names of columns; if it is a sample, set `header: false`", "target: target"}},
+      {"plain.csv",
+       table("plain.csv", "", [&](int i) { return format("{},{},{}.5", value(i, 1), value(i, 2), value(i, 3)); }),
+       true,
+       {"header: false", "is taken for a sample; if it names the columns, set `header: true`"}},
+      {"index.csv",
+       table("index.csv", ",size,price", [&](int i) { return format("{},{},{}.5", i, value(i, 1), value(i, 2)); }),
+       true,
+       {"columns: [size]", "the column without a name is not read: it numbers the lines"}},
+      {"again.csv",
+       table("again.csv", "Unnamed: 0,size,price",
+             [&](int i) { return format("{},{},{}.5", i + 7, value(i, 1), value(i, 2)); }),
+       true,
+       {"columns: [size]", "Unnamed: 0 is not read: it numbers the lines"}},
+      {"gaps.csv",
+       table("gaps.csv", "age,price",
+             [&](int i) { return format("{},{}.5", i == 8 ? "NA" : std::to_string(value(i, 1)), value(i, 2)); }),
+       true,
+       {"missing: mean", "column 'age' has no number in 1 line (the first: 'NA' in line 10)"}},
+      {"children.csv",
+       table("children.csv", "children,price",
+             [&](int i) { return format("{},{}.5", i % 4 == 3 ? "3+" : std::to_string(i % 4), value(i, 2)); }),
+       true,
+       {"categorical: [children]", "column 'children' is read as words: 45 fields are numbers, but '3+' in line 5"}},
+      {"DATA.CSV",
+       table("DATA.CSV", "a,b", [&](int i) { return format("{},{}.5", value(i, 1), value(i, 2)); }),
+       true,
+       {"target: b"}},
+      {"Folder",
+       [&](const Folder& folder) {
+         const auto line = [&](int i) { return format("{},{}.5", value(i, 1), value(i, 2)); };
+         table("Folder/TRAIN.CSV", "a,b", line)(folder);
+         table("Folder/Val.csv", "a,b", line)(folder);
+       },
+       true,
+       {"path: Folder/TRAIN.CSV", "validation: {path: Folder/Val.csv}"}},
+      {"same.csv",
+       table("same.csv", "a,b", [&](int i) { return format("{},7", value(i, 1)); }),
+       false,
+       {"its column 'b' is the same in all lines, and cannot be the target"}},
+      {"huge.csv",
+       table("huge.csv", "a,b", [&](int i) { return format("{},{}e30", value(i, 1), i + 1); }),
+       false,
+       {"its column 'b' has values up to 6.0e+31, whose squared errors are too large"}},
+      {"single.csv",
+       table("single.csv", "b", [](int i) { return std::to_string(i); }),
+       false,
+       {"has no column that a network could learn from besides the target"}},
+      {"dotted.csv",
+       table("dotted.csv", "a,b", [&](int i) { return format("{}.{:03},{}.25", i + 1, value(i, 3), value(i, 2)); }),
+       true,
+       {"'1.036' in line 2, column 'a', is read with a decimal point; if points separate thousands"}},
+  });
+}
+
+TEST_CASE("init writes a text classifier for a table of texts and classes") {
+  check_cases({
+      {"reviews.csv",
+       table("reviews.csv", "id,review,sentiment",
+             [](int i) { return format("{},\"{}, yes\",{}", i, sentence(i), i % 2 == 0 ? "good" : "bad"); }),
+       true,
+       {"text_classification", "text_column: review", "class_column: sentiment"}},
+      {"spam.csv",
+       table("spam.csv", "v1,v2", [](int i) { return format("{},{}", i % 2 == 0 ? "ham" : "spam", sentence(i)); }),
+       true,
+       {"text_column: v2", "class_column: v1"}},
+      {"texts.tsv",
+       table("texts.tsv", "text\tlabel", [](int i) { return format("{}\t{}", sentence(i), i % 2); }),
+       false,
+       {"its column 'text' holds texts, which are read from .csv files with commas"}},
+      {"rated.csv",
+       table("rated.csv", "stars,review,kind",
+             [](int i) { return format("{},{},{}", i % 5, sentence(i), i % 2 == 0 ? "good" : "bad"); }),
+       true,
+       {"dataset: csv", "the texts of column 'review' are not read"}},
+  });
+}
+
+TEST_CASE("init names the line and the value of words among numbers, and of targets that are missing") {
+  const auto with = [](const std::string& field) {
+    return [field](int i) { return format("{},{}.5", i == 20 ? field : std::to_string(i * 13 % 97), i % 7); };
+  };
+  const auto target = [](const std::string& field) {
+    return [field](int i) { return format("{},{}", i * 13 % 97, i == 20 ? field : format("{}.5", i)); };
+  };
+  check_cases({
+      {"word.csv",
+       table("word.csv", "age,price", with("abc")),
+       false,
+       {"word.csv: line 22, column 'age': 'abc' is not a number, but 59 fields of the column are", "leave it empty"}},
+      {"gap.csv",
+       table("gap.csv", "age,price", target("NA")),
+       false,
+       {"its column 'price' is empty in 1 line (the first: 'NA' in line 22)", "`missing` does not fill targets",
+        "sed 22d gap.csv > gap-complete.csv"}},
+      {"none.csv", table("none.csv", "age,price", target("")), false, {"is empty in 1 line (the first: line 22)"}},
+      {"odd.csv",
+       table("odd.csv", "age,price", target("abc")),
+       false,
+       {"line 22, column 'price': 'abc' is not a number"}},
+      {"spelled.csv",
+       table("spelled.csv", "age,kind",
+             [](int i) { return format("{},{}", i * 13 % 97, i == 20 ? "1.0" : std::to_string(i % 2)); }),
+       false,
+       {"line 22, column 'kind': the classes '1.0' and '1' (line 3) are the same number"}},
+  });
+}
+
+TEST_CASE("the commands in errors about tables remove what cannot be read") {
+  const auto kind = [](int i) { return i % 2 == 0 ? "big" : "small"; };
+  struct Table {
+    std::string path, head;
+    std::function<std::string(int i)> line;
+    std::string word;       // of the error
+    std::string corrected;  // the line of sample 3 after the command
+  };
+  const std::vector<Table> tables{
+      {"a currency.csv", "price,kind", [&](int i) { return format("${}.50,{}", i + 1, kind(i)); },
+       "'$1.50' is not a number: numbers of this column have a currency sign", "4.50,small"},
+      {"euro's.csv", "price,kind", [&](int i) { return format("{}.50 €,{}", i + 1, kind(i)); }, "a currency sign",
+       "4.50,small"},
+      {"percent.csv", "share,kind", [&](int i) { return format("{}%,{}", i + 1, kind(i)); }, "a percent sign",
+       "4,small"},
+      {"spaces.csv", "price,kind", [&](int i) { return format("{} 0{:02} 500,{}", i + 1, i, kind(i)); },
+       "spaces or apostrophes between thousands", "4003500,small"},
+      {"points.csv", "price;kind", [&](int i) { return format("{}.0{:02},5;{}", i + 1, i, kind(i)); },
+       "points between thousands and a decimal comma", "4003.5;small"},
+      {"millions.csv", "price,kind", [&](int i) { return format("\"${},0{:02},500.25\",{}", i + 1, i, kind(i)); },
+       "a currency sign and commas between thousands", "\"4003500.25\",small"},
+      {"decimal.csv", "price,kind", [&](int i) { return format("\"{},5\",{}", i + 1, kind(i)); }, "a decimal comma",
+       "\"4.5\",small"},
+  };
+  for (const Table& one : tables) {
+    CAPTURE(one.path);
+    const Folder folder;
+    table(one.path, one.head, one.line)(folder);
+    const Finished made = trainctl(folder, {"init", one.path});
+    CAPTURE(made.out, made.errors);
+    CHECK(made.code == 3);
+    CHECK(contains(made.errors, format("{}: line 2, column '", one.path)));
+    CHECK(contains(made.errors, one.word));
+    const std::size_t sed = made.errors.find("sed -E");
+    REQUIRE(sed != std::string::npos);
+    const std::string command = made.errors.substr(sed, made.errors.find('\n', sed) - sed);
+    REQUIRE(std::system(format("cd \"{}\" && {}", folder.path().string(), command).c_str()) == 0);
+    const std::string copy = fs::path(one.path).stem().string() + "-numbers.csv", text = read_file(folder / copy);
+    CAPTURE(command, text);
+    CHECK(contains(text, "\n" + one.corrected + "\n"));
+    CHECK(trainctl(folder, {"init", copy}).code == 0);
+  }
+}
+
+}  // namespace trainctl::test::init_table_kinds_test
