@@ -13,9 +13,8 @@
 //   sums()                       the number of sums
 //   value(sums, count)           the value, from the sums and the sum of weights over all batches and ranks; NaN if the
 //                                data does not define it: then `wants` names the missing data, "samples of ..."
-//   zero_division(sums)          optional: why the value, or a part of it, is 0 although it would divide by 0: a
-//   predicate
-//                                such as "counts as 0, since ..."; "" if it does not divide by 0
+//   zero_division(sums)          optional: why the value, or a part of it, is 0 although it would divide by 0, such as
+//                                "counts as 0, since ..."; "" if it does not divide by 0
 //   over                         the unit that adds to the sums (MetricOver)
 //
 // The other members depend on `over`. For elements, with a prediction x and its target t:
