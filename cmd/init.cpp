@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "core/base/format.h"
 #include "core/base/json.h"
 #include "core/base/json_fwd.h"
+#include "core/base/shell_words.h"
 #include "core/base/terminal_text.h"
 #include "core/spec/schema.h"
 #include "io/checkpoint/atomic_file.h"
@@ -56,7 +58,10 @@ void write_all(const std::string& folder, const std::vector<NewFile>& files) {
   } catch (const Error& error) {
     std::error_code ignored;
     for (const std::string& path : made) fs::remove(path, ignored);
-    throw Error(error.kind(), error.what(), "for init, choose the folder with --out DIR");
+    std::string_view message = error.what();
+    const std::string place = to_string(error.location()) + ": ";
+    if (message.starts_with(place)) message.remove_prefix(place.size());
+    throw Error(error.kind(), error.location(), message, "for init, choose the folder with --out DIR");
   }
 }
 
@@ -90,7 +95,7 @@ int run_init(const InitOptions& options) {
   write_all(options.folder, written);
   text += format("{}: the keys of configs, for editors\n", schema);
   const std::string first = files[0]["config"];
-  text += format("next: trainctl check {}, then trainctl run {}\n", first, first);
+  text += format("next: trainctl check {0}, then trainctl run {0}\n", shell_word(first));
   if (options.common.json) {
     answer(json_line(Json{{"ok", true}, {"configs", files}, {"schema", schema}}));
   } else if (!options.common.quiet) {

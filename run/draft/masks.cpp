@@ -99,7 +99,7 @@ std::string location_text(const DraftRequest& request, const MaskSplits& splits)
 
 std::string section_of_model(std::int64_t classes) {
   return format(
-      "model:                            # a small U-Net; a large one: `preset: unet`\n"
+      "model:                            # a small U-Net; `preset: unet` is large, for sides that 16 divides\n"
       "  layers:\n"
       "    - conv2d: {{name: down1, filters: 16, kernel_size: 3, padding: same, activation: relu}}\n"
       "    - max_pooling2d: {{pool_size: 2}}\n"

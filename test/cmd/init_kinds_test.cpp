@@ -258,6 +258,8 @@ TEST_CASE("init leaves no file if one of its files cannot be written") {
   CHECK(made.code == 6);
   CHECK(contains(made.errors, "out/trainctl.schema.json"));
   CHECK(contains(made.errors, "--out DIR"));
+  const Finished json = trainctl(folder, {"init", "photos", "--out", "out", "--force", "--json"});
+  CHECK(Json::parse(json.out)["errors"][0]["file"] == "out/trainctl.schema.json");
   int files = 0;
   for ([[maybe_unused]] const auto& entry : fs::directory_iterator(folder / "out")) ++files;
   CHECK(files == 1);

@@ -168,7 +168,9 @@ TEST_CASE("the commands in errors about tables remove what cannot be read") {
     const std::string copy = fs::path(one.path).stem().string() + "-numbers.csv", text = read_file(folder / copy);
     CAPTURE(command, text);
     CHECK(contains(text, "\n" + one.corrected + "\n"));
-    CHECK(trainctl(folder, {"init", copy}).code == 0);
+    const Finished again = trainctl(folder, {"init", copy, "--out", "a b"});
+    CHECK(again.code == 0);
+    CHECK(contains(again.out, "then trainctl run 'a b/"));
   }
 }
 
