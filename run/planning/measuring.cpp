@@ -55,8 +55,9 @@ std::unique_ptr<Costs> costs_of_this_machine(Backend& backend, int threads, bool
 // program, and at most all of them.
 constexpr double configured_seconds = 2, other_seconds = 0.6, least_seconds = 0.1, all_seconds = 30;
 constexpr double loading_seconds = 0.5;
-// After this time nothing is repeated until results agree, and alternatives that are not measured yet are left out.
-constexpr double longest_seconds = 300;
+// After the first time, measurements are short and not repeated until results agree; after the second one, alternatives
+// that are not measured yet are left out.
+constexpr double calm_seconds = 60, longest_seconds = 300;
 
 CachedFile file_of(const std::string& fingerprint) {
   return {"measurements", fingerprint, "measurements", "this machine is measured again"};
@@ -163,7 +164,7 @@ class Measuring {
       spread_ = communication_spread(measurements_, at_once()).value_or(0);
     }
     for_runs(request_, [&](PlannedRun run, bool configured) {
-      if (!configured && out_of_time()) {
+      if (!configured && any_took(longest_seconds)) {
         ++left_out_;
         return;
       }
@@ -193,9 +194,11 @@ class Measuring {
 
  private:
   bool is_first() const { return together_.hosts.rank() == 0; }
-  // Whether any rank has measured for longest_seconds. Collective.
+  // Whether any rank has measured for this time. Collective.
+  bool any_took(double seconds) { return any_rank(seconds_now() - begin_ > seconds, together_.hosts, host_); }
+  // Whether any rank has measured for calm_seconds. Collective.
   bool out_of_time() {
-    if (!out_of_time_) out_of_time_ = any_rank(seconds_now() - begin_ > longest_seconds, together_.hosts, host_);
+    if (!out_of_time_) out_of_time_ = any_took(calm_seconds);
     return out_of_time_;
   }
   // Warns if the time was over before everything was measured as often as it should be.
@@ -208,7 +211,7 @@ class Measuring {
     log::warning(format(
         "measuring this machine took longer than {:.0f} s, so that {}the last measurements were taken only twice; "
         "plan again to measure what is missing or differs by more than {:.0f} %",
-        longest_seconds, left_out, 100 * wide_spread));
+        calm_seconds, left_out, 100 * wide_spread));
   }
   int at_once() const { return together_.hosts.size(); }
 
@@ -240,7 +243,7 @@ class Measuring {
     }
     if (any_rank(!data, together_.hosts, host_)) return;
     for_runs(request_, [&](const PlannedRun& run, bool configured) {
-      if (!configured && out_of_time()) return;
+      if (!configured && any_took(longest_seconds)) return;
       const RunPrograms& stage = run.stages().front();
       const std::string key = loading_key(at_once(), data_text(spec), samples_of(run, stage));
       if (has_loading(measurements_, key)) return;

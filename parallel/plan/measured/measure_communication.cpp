@@ -73,9 +73,11 @@ SizesAndSeconds measure_copies(Communicator& ranks, Backend& backend, Stream& st
   return sizes;
 }
 
-// Times calls of a kind for growing sizes; each time is the slowest rank's. All ranks must call this function; the
+// Times calls of a kind for growing sizes; each time is the slowest rank's; fewer calls if it is
+// `hurried`. All ranks must call this function; the
 // result is equal on all ranks.
-SizesAndSeconds measure_calls(Communicator& ranks, Backend& backend, Stream& stream, Kind kind, bool shared) {
+SizesAndSeconds measure_calls(Communicator& ranks, Backend& backend, Stream& stream, Kind kind, bool shared,
+                              bool hurried) {
   SizesAndSeconds sizes;
   for (const CommBenchRow& row : bench_collective(ranks, backend, stream,
                                                   {.collective = collective_of(kind),
@@ -83,8 +85,8 @@ SizesAndSeconds measure_calls(Communicator& ranks, Backend& backend, Stream& str
                                                   .last_bytes = last_bytes,
                                                   .last_seconds = 0.05,
                                                   .factor = factor,
-                                                  .iterations = 20,
-                                                  .batches = 7,
+                                                  .iterations = hurried ? 4 : 20,
+                                                  .batches = hurried ? 2 : 7,
                                                   .batch_seconds = 0.02,
                                                   .ordinary_memory = !shared})) {
     require(row.wrong == 0, "a measured collective returned wrong values");
@@ -95,11 +97,13 @@ SizesAndSeconds measure_calls(Communicator& ranks, Backend& backend, Stream& str
 }
 
 // Measures until two results agree or the time is over; returns the chosen result, followed by the spread.
-SizesAndSeconds repeat(const std::function<SizesAndSeconds()>& measure, const OutOfTime& out_of_time) {
+SizesAndSeconds repeat(const std::function<SizesAndSeconds(bool hurried)>& measure, const OutOfTime& out_of_time) {
   Repeated repeated(3, 0.06);
   std::vector<SizesAndSeconds> results;
-  while (!repeated.settled(out_of_time && out_of_time())) {
-    results.push_back(measure());
+  while (true) {
+    const bool hurried = out_of_time && out_of_time();
+    if (repeated.settled(hurried)) break;
+    results.push_back(measure(hurried));
     std::vector<double> seconds;
     for (std::size_t i = 1; i < results.back().size(); i += 2) seconds.push_back(results.back()[i]);
     repeated.add(seconds);
@@ -151,7 +155,7 @@ Measurements measure_communication(Communicator& ranks, Backend& backend, const 
                                    const std::function<void()>& beat, const OutOfTime& out_of_time) {
   const auto stream = backend.compute_stream();
   Measurements found;
-  const auto complete = [&](const std::string& key, const std::function<SizesAndSeconds()>& measure) {
+  const auto complete = [&](const std::string& key, const std::function<SizesAndSeconds(bool)>& measure) {
     const std::optional<double> spread = spread_of(known, key);
     if (spread && *spread <= wide_spread) return;
     beat();
@@ -160,10 +164,10 @@ Measurements measure_communication(Communicator& ranks, Backend& backend, const 
   for (const Kind kind : kinds) {
     for (const bool shared : {false, true}) {
       complete(communication_key(ranks.size(), kind, shared),
-               [&] { return measure_calls(ranks, backend, *stream, kind, shared); });
+               [&](bool hurried) { return measure_calls(ranks, backend, *stream, kind, shared, hurried); });
     }
   }
-  complete(copy_key(ranks.size()), [&] { return measure_copies(ranks, backend, *stream); });
+  complete(copy_key(ranks.size()), [&](bool) { return measure_copies(ranks, backend, *stream); });
   return found;
 }
 

@@ -28,8 +28,8 @@ bool has_communication(const Measurements& measurements, int ranks);
 
 // Times all kinds and copies that are missing in `known` or have a wide spread there, for growing sizes, in a few
 // seconds altogether. Each is timed twice, and again until two results agree (Repeated). Calls `beat` before each kind.
-// If `out_of_time` returns true, no measurement is taken more than twice. All ranks must call this function; `known`
-// and the result are equal on all ranks.
+// If `out_of_time` returns true, no measurement is taken more than twice, and each with fewer calls. All ranks must
+// call this function; `known` and the result are equal on all ranks.
 Measurements measure_communication(Communicator& ranks, Backend& backend, const Measurements& known,
                                    const std::function<void()>& beat, const OutOfTime& out_of_time = {});
 
