@@ -15,7 +15,6 @@
 #include "core/base/files.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
-#include "core/base/table.h"
 #include "io/checkpoint/reader.h"
 
 namespace trainctl {
@@ -104,7 +103,8 @@ std::optional<LoadedCheckpoint> load_newest_checkpoint(const std::string& run_di
     if (folders.empty()) return std::nullopt;
     for (const std::string& message : skipped) log::warning(message);
     throw Error(ErrorKind::data, SourceLocation{run_directory},
-                format("none of its {} is whole", counted(folders.size(), "checkpoint")),
+                folders.size() == 1 ? "its only checkpoint is not whole"
+                                    : format("none of its {} checkpoints is whole", folders.size()),
                 "start a new run (--resume never)");
   }
 }

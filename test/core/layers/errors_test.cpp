@@ -68,7 +68,7 @@ TEST_CASE("impossible networks are reported with the locations of the layer and 
        "(from 'b' at 3:5)"},
       {"layers:\n  - dense: {name: a, units: 4}\n  - add: {from: [a]}",
        {8},
-       "m.yaml:3:17: from names 1 layers, but at least two are needed"},
+       "m.yaml:3:17: from names 1 layer, but at least two are needed"},
       {R"(layers:
   - dense: {name: first, units: 4}
   - dense: {name: second, units: 4}

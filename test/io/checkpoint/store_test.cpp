@@ -197,7 +197,7 @@ TEST_CASE("resume auto loads the newest whole checkpoint") {
   CHECK_FALSE(load_newest_checkpoint(run.path, 30));
   flip_bit(run / "checkpoints/step-00000030/state.safetensors", 400, 1);
   CHECK(load_newest_checkpoint(run.path)->snapshot.step == 20);
-  CHECK(contains(failure_of([&] { load_newest_checkpoint(run.path, 20); }), "none of its 1 checkpoints is whole"));
+  CHECK(contains(failure_of([&] { load_newest_checkpoint(run.path, 20); }), "its only checkpoint is not whole"));
   CHECK(newest_checkpoint_by_manifest(run.path)->step == 30);  // its tensors are not read
   fs::remove(run / "checkpoints/step-00000020/manifest.json");
   fs::rename(run / "checkpoints/step-00000030/manifest.json", run / "manifest");

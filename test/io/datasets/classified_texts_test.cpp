@@ -134,16 +134,16 @@ TEST_CASE("text_classification: the vocabulary is that of the training split alo
   const std::string kept = write_kept_inputs(opened.data.kept_inputs());
   const auto options = data_options(format("{{dataset: {}, {}}}", kind, yaml));  // must outlive `data`
   const PredictionData data(options, read_kept_inputs(kept), {DataUse::Input{}}, {folder / "new.txt"});
-  REQUIRE(data.samples() == 3);
-  const auto batches = data.batches(3, {}, 1, {});
+  REQUIRE(data.samples() == 4);  // an empty line is a text without words
+  const auto batches = data.batches(4, {}, 1, {});
   const Batch& batch = batches->next();
   const auto number = [&](const std::string& word) {
     return static_cast<std::int32_t>(std::find(words.begin(), words.end(), word) - words.begin()) + 2;
   };
   const std::int32_t one = number("word1"),
                      seven = std::count(words.begin(), words.end(), "word7") ? number("word7") : 1;
-  const std::vector<std::int32_t> expected = {2, seven, 0, 0, 1, 2, 2, 0, one, 0, 0, 0};
-  CHECK(std::vector<std::int32_t>(batch.inputs[0].as<std::int32_t>(), batch.inputs[0].as<std::int32_t>() + 12) ==
+  const std::vector<std::int32_t> expected = {2, seven, 0, 0, 0, 0, 0, 0, 1, 2, 2, 0, one, 0, 0, 0};
+  CHECK(std::vector<std::int32_t>(batch.inputs[0].as<std::int32_t>(), batch.inputs[0].as<std::int32_t>() + 16) ==
         expected);
 }
 
