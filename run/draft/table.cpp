@@ -84,10 +84,12 @@ ChosenColumns choose_columns_of(const TableLook& table, const TableColumn& targe
   }
   for (const TableColumn& column : table.columns) {
     if (!column.has_doubtful_points()) continue;
-    chosen.notes.push_back(
-        format("'{}' in line {}, column '{}', is read with a decimal point; if points separate "
-               "thousands, remove them: {}",
-               column.first_point.text, column.first_point.line, column.name, command_for_points(table.path)));
+    const auto has_points = [](const TableColumn& other) { return other.has_points(); };
+    const bool alone = std::count_if(table.columns.begin(), table.columns.end(), has_points) == 1;
+    chosen.notes.push_back(format(
+        "'{}' in line {}, column '{}', is read with a decimal point; if points separate thousands, remove them{}",
+        column.first_point.text, column.first_point.line, column.name,
+        alone && column.keeps_values_without_points() ? ": " + command_for_points(table.path) : ""));
   }
   return chosen;
 }

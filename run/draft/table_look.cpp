@@ -54,7 +54,7 @@ void look_at_point(std::string_view text, std::int64_t line, TableColumn& column
   if (point == std::string_view::npos) {
     column.has_decimals = column.has_decimals || text.size() > 3;
   } else if (point == 0 || point > 3 || text.size() - point != 4 || text[0] == '0') {
-    column.has_decimals = true;
+    column.has_decimals = column.has_decimal_point = true;
   } else if (column.first_point.line == 0) {
     column.first_point = {std::string(text), line};
   }
@@ -75,6 +75,7 @@ void add_word(std::string_view text, std::int64_t line, TableColumn& column) {
   if (is_sentence(text)) ++column.sentences;
   if (column.distinct_words.size() < TableColumn::max_words) column.distinct_words.emplace(text);
   const std::optional<NumberMarks> marks = number_marks(text);
+  if (!marks || !marks->points) column.has_point_in_word = column.has_point_in_word || has_removable_point(text);
   if (!marks) return;
   if (column.marked++ == 0) column.first_marked = {std::string(text), line};
   column.marks.add(*marks);
@@ -124,7 +125,10 @@ TableLook look_at_table(const std::string& path) {
   for (std::size_t k = 0; k < std::min<std::size_t>(fields.size(), 2); ++k) {
     table.first_fields += std::string(trimmed(fields[k])) + table.delimiter;
   }
-  for (const std::string& name : names_in(fields, table.has_header())) table.columns.emplace_back().name = name;
+  for (const std::string& name : names_in(fields, table.has_header())) {
+    table.columns.emplace_back().name = name;
+    table.columns.back().has_point_in_word = table.has_header() && has_removable_point(name);
+  }
   for (bool more = !table.has_header() || lines.next(fields); more; more = lines.next(fields)) {
     const std::int64_t line = lines.place().line;
     if (fields.size() != table.columns.size()) {

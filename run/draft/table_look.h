@@ -35,6 +35,8 @@ struct TableColumn {
   std::vector<std::int64_t> missing_lines;  // the first max_missing_lines
   SeenField first_point;                    // the first number like 1.040, whose point may separate thousands
   bool has_decimals = false;                // a number shows that points do not separate thousands
+  bool has_decimal_point = false;           // a number has a point that cannot separate thousands
+  bool has_point_in_word = false;  // has_removable_point() of a word or the name, without points between thousands
 
   static constexpr std::size_t max_distinct = 1000, max_words = 101, max_missing_lines = 21;
 
@@ -45,6 +47,12 @@ struct TableColumn {
   bool has_stray_words() const;
   // Whether it holds texts of several words, most of which differ.
   bool holds_texts(std::int64_t lines) const;
+  // Whether its words are numbers with marks, rather than names.
+  bool has_marks() const { return marked > 0 && (marked == words || has_stray_words()); }
+  // Whether it holds points that the command that removes points between thousands may remove.
+  bool has_points() const { return first_point.line > 0 || marks.points || !keeps_values_without_points(); }
+  // Whether all such points separate thousands if some of them do.
+  bool keeps_values_without_points() const { return !has_decimal_point && !has_point_in_word; }
   // Whether the points of its numbers may separate thousands.
   bool has_doubtful_points() const { return first_point.line > 0 && !has_decimals; }
 };

@@ -14,31 +14,49 @@ std::string place_of(const SeenField& field, const TableColumn& column) {
   return format("line {}, column '{}'", field.line, column.name);
 }
 
-// Whether the words of a column are numbers with marks, rather than names.
-bool has_marks(const TableColumn& column) {
-  return column.marked > 0 && (column.marked == column.words || column.has_stray_words());
+// Whether a command that removes these marks from the whole table changes the marked columns only: commas mean the same
+// in all of them, and points that separate thousands are not decimal points elsewhere.
+bool may_use_command(const TableLook& table, const std::vector<const TableColumn*>& marked) {
+  bool points = false;
+  for (const TableColumn* column : marked) {
+    points = points || column->marks.points;
+    for (const TableColumn* other : marked) {
+      if (!column->marks.commas_agree(other->marks)) return false;
+    }
+  }
+  return !points || std::all_of(table.columns.begin(), table.columns.end(), [](const TableColumn& column) {
+    return column.marks.points ? column.keeps_values_without_points() : !column.has_points();
+  });
 }
 
-// Refuses all columns of numbers with marks together, since one command removes the marks of all columns.
+// Refuses the columns of numbers with marks: together if one command removes the marks of all of them.
 void refuse_marks(const TableLook& table, const TableColumn* left_out) {
-  const TableColumn* first = nullptr;
-  std::vector<std::string> others;
-  NumberMarks marks;
+  std::vector<const TableColumn*> marked;
   for (const TableColumn& column : table.columns) {
-    if (&column == left_out || !has_marks(column)) continue;
-    marks.add(column.marks);
-    if (first != nullptr) others.push_back("'" + column.name + "'");
-    if (first == nullptr) first = &column;
+    if (&column != left_out && column.has_marks()) marked.push_back(&column);
   }
-  if (first == nullptr) return;
+  if (marked.empty()) return;
+  const auto refuse = [&](const TableColumn& column, const std::string& also, const std::string& remedy) {
+    data_error(
+        table.path,
+        format("{}: '{}' is not a number: numbers of this column have {}{}", place_of(column.first_marked, column),
+               column.first_marked.text.substr(0, 40), text_of(column.marks), also),
+        remedy);
+  };
+  if (!may_use_command(table, marked)) {
+    with_all_errors(marked, [&](const TableColumn* column) { refuse(*column, "", remedy_without_command); });
+  }
+  NumberMarks marks;
+  std::vector<std::string> others;
+  for (const TableColumn* column : marked) {
+    marks.add(column->marks);
+    if (column != marked[0]) others.push_back("'" + column->name + "'");
+  }
   const std::string also = others.empty()
                                ? ""
                                : format("; {} {} has such numbers, too",
                                         others.size() == 1 ? "column" : "each of the columns", list_text(others));
-  data_error(table.path,
-             format("{}: '{}' is not a number: numbers of this column have {}{}", place_of(first->first_marked, *first),
-                    first->first_marked.text.substr(0, 40), text_of(first->marks), also),
-             remedy_for(marks, table.path, table.delimiter));
+  refuse(*marked[0], also, remedy_for(marks, table.path, table.delimiter));
 }
 
 [[noreturn]] void refuse_stray_word(const TableLook& table, const TableColumn& column) {

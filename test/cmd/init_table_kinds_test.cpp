@@ -71,7 +71,11 @@ TEST_CASE("init tells what it assumed about the lines and columns of a table") {
       {"dotted.csv",
        table("dotted.csv", "a,b", [&](int i) { return format("{}.{:03},{}.25", i + 1, value(i, 3), value(i, 2)); }),
        true,
-       {"'1.036' in line 2, column 'a', is read with a decimal point; if points separate thousands"}},
+       {"'1.036' in line 2, column 'a', is read with a decimal point; if points separate thousands, remove them\n"}},
+      {"pointed.csv",
+       table("pointed.csv", "a,b", [&](int i) { return format("{}.{:03},{}", i + 1, value(i, 3), value(i, 2)); }),
+       true,
+       {"if points separate thousands, remove them: sed -E"}},
   });
 }
 
@@ -126,6 +130,45 @@ TEST_CASE("init names the line and the value of words among numbers, and of targ
        false,
        {"line 22, column 'kind': the classes '1.0' and '1' (line 3) are the same number"}},
   });
+}
+
+TEST_CASE("init shows no command that would change the numbers of other columns") {
+  struct Table {
+    std::string path, head;
+    std::function<std::string(int i)> line;
+    std::vector<std::string> words;
+    bool accepted = false;
+  };
+  const std::string by_hand = "write the numbers of this column with a decimal point and without other marks";
+  const std::vector<Table> tables{
+      {"points.csv",
+       "a,b,y",
+       [](int i) { return format("{}.0{:02}.000,0.{:03},{}", i + 1, i, i * 7 % 1000, i % 2); },
+       {"'1.000.000' is not a number: numbers of this column have points between thousands", by_hand}},
+      {"commas.csv",
+       "a,b,y",
+       [](int i) { return format("\"{},0{:02}\",\"{},50\",{}", i + 1, i, i * 7 % 50, i % 2); },
+       {"column 'a': '1,000' is not a number: numbers of this column have a comma",
+        "column 'b': '0,50' is not a number: numbers of this column have a decimal comma", by_hand}},
+      {"dollars.csv",
+       "a,b,y",
+       [](int i) { return format("\"${},0{:02}.50\",\"{},50\",{}", i + 1, i, i * 7 % 50, i % 2); },
+       {"have a currency sign and commas between thousands", "have a decimal comma", by_hand}},
+      {"doubtful.csv",
+       "a,b,y",
+       [](int i) { return format("{}.0{:02},0.{:02},{}", i + 1, i, i * 7 % 100, i % 2); },
+       {"'1.000' in line 2, column 'a', is read with a decimal point"},
+       true}};
+  for (const Table& one : tables) {
+    CAPTURE(one.path);
+    const Folder folder;
+    table(one.path, one.head, one.line)(folder);
+    const Finished made = trainctl(folder, {"init", one.path});
+    CAPTURE(made.out, made.errors);
+    CHECK(made.code == (one.accepted ? 0 : 3));
+    for (const std::string& word : one.words) CHECK(contains(made.out + made.errors, word));
+    CHECK_FALSE(contains(made.out + made.errors, "sed "));
+  }
 }
 
 TEST_CASE("the commands in errors about tables remove what cannot be read") {

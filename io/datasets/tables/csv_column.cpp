@@ -123,9 +123,11 @@ void refuse_field(const FieldLocation& location, std::string_view text, const st
         "store the date as numbers (days since the first one, month, weekday), or list the other columns in `columns`");
   }
   if (const std::optional<NumberMarks> marks = number_marks(text)) {
+    // The command that removes points between thousands would remove the decimal points of other columns, too.
+    const std::string plain =
+        marks->points ? remedy_without_command : remedy_for(*marks, location.path, location.delimiter);
     data_error(location.path, format("{}: '{}' is not a number: it has {}", where(location), shown, text_of(*marks)),
-               (remedy.empty() ? "if the column holds names, list it in `categorical`; otherwise " : "") +
-                   remedy_for(*marks, location.path, location.delimiter));
+               (remedy.empty() ? "if the column holds names, list it in `categorical`; otherwise " : "") + plain);
   }
   if (text.find_first_of(";\t|") != std::string_view::npos) {
     data_error(location.path, format("{}: '{}' is not a number", where(location), shown),

@@ -104,6 +104,11 @@ void NumberMarks::add(const NumberMarks& other) {
   thousands = thousands || other.thousands;
 }
 
+bool NumberMarks::commas_agree(const NumberMarks& other) const {
+  if (!commas || !other.commas) return true;
+  return decimal_comma == other.decimal_comma && thousands == other.thousands;
+}
+
 std::optional<NumberMarks> number_marks(std::string_view text) {
   if (text.find_first_of("0123456789") == std::string_view::npos) return std::nullopt;
   NumberMarks marks;
@@ -173,6 +178,15 @@ std::string text_of(const NumberMarks& marks) {
     text += (i == 0 ? "" : i + 1 < names.size() ? ", " : " and ") + names[i];
   }
   return text;
+}
+
+bool has_removable_point(std::string_view text) {
+  for (std::size_t point = text.find('.'); point != std::string_view::npos; point = text.find('.', point + 1)) {
+    const std::string_view after = text.substr(point + 1);
+    const std::size_t digits = std::min(after.find_first_not_of("0123456789"), after.size());
+    if (point > 0 && is_digit(text[point - 1]) && digits == 3) return true;
+  }
+  return false;
 }
 
 std::string remedy_for(const NumberMarks& marks, const std::string& path, char delimiter) {

@@ -20,6 +20,8 @@ struct NumberMarks {
   bool thousands = false;      // a comma that can only separate thousands: 1,040,500 or 1,040.50
 
   void add(const NumberMarks& other);
+  // Whether the commas of two sets of marks mean the same, or one of them has no commas.
+  bool commas_agree(const NumberMarks& other) const;
 };
 
 // Returns the marks of a number that has some; nullopt for a number without marks, and for any other text.
@@ -31,8 +33,17 @@ std::string shortest_spelling(std::string_view text);
 // Names the marks: "a currency sign and a decimal comma".
 std::string text_of(const NumberMarks& marks);
 
+// Whether a text holds a point before three digits, which the command that removes points between thousands would
+// remove.
+bool has_removable_point(std::string_view text);
+
+// What to do where a command would also change the numbers of other columns.
+constexpr const char* remedy_without_command =
+    "write the numbers of this column with a decimal point and without other marks";
+
 // Returns what to do: one command, or two if the commas may have two meanings. A command writes a copy of the table,
-// whose fields `delimiter` separates, without the marks.
+// whose fields `delimiter` separates, without the marks. It changes all columns: other columns must hold no points
+// before three digits if the marks have points, and no commas with another meaning.
 std::string remedy_for(const NumberMarks& marks, const std::string& path, char delimiter);
 
 // Returns the command that writes a copy of the table in which the points between thousands are missing.

@@ -51,6 +51,17 @@ TEST_CASE("marks of numbers are recognized, and other texts are not numbers") {
   }
 }
 
+TEST_CASE("points before three digits are found in all texts that the command for points changes") {
+  for (const char* text : {"1.040", "0.291", "-12.5.125", "1.040,5", "v1.250", "3.125%"}) {
+    CAPTURE(text);
+    CHECK(has_removable_point(text));
+  }
+  for (const char* text : {"", ".", "1.", ".125", "1.04", "1.0405", "31.01.2024", "a.125"}) {
+    CAPTURE(text);
+    CHECK_FALSE(has_removable_point(text));
+  }
+}
+
 TEST_CASE("numbers have one shortest spelling") {
   for (const char* text : {"1", "1.0", "01", "+1", "1.", "1.00"}) CHECK(shortest_spelling(text) == "1");
   CHECK(shortest_spelling("-0.50") == "-0.5");
