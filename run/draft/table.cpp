@@ -67,7 +67,8 @@ ChosenColumns choose_columns_of(const TableLook& table, const TableColumn& targe
     } else {
       chosen.left_out += format("    # not {}, which {}\n", shown, why);
     }
-    if (why.starts_with("numbers the lines, ")) chosen.notes.push_back(format("{} is not read: it {}", shown, why));
+    const bool unexpected = why.starts_with("numbers the lines, ") || column.has_marks() || column.has_stray_words();
+    if (!why.empty() && unexpected) chosen.notes.push_back(format("{} is not read: it {}", shown, why));
     if (why.empty() && column.words > 0 && column.numbers > 0) {
       chosen.notes.push_back(format(
           "column '{}' is read as words: {}, but '{}' in line {} and {} are not", column.name,

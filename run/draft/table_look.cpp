@@ -100,6 +100,11 @@ void look_at(std::string_view field, std::int64_t line, TableColumn& column) {
   column.distinct.emplace(shortest.empty() ? text : std::string_view(shortest));
 }
 
+bool is_named_as_number_of_line(const TableColumn& column) {
+  const std::string name = lower_case(column.name);
+  return name == "id" || name.ends_with("_id") || name == "index";
+}
+
 }  // namespace
 
 bool TableColumn::has_categories() const {
@@ -150,6 +155,13 @@ TableLook look_at_table(const std::string& path) {
   return table;
 }
 
+bool is_left_out_with_words(const TableColumn& column, std::int64_t lines) {
+  const bool same = column.distinct.size() == 1 && column.missing == 0;
+  const bool ids = column.numbers > 0 && column.marked == 0 && column.whole && column.distinct.size() > 100 &&
+                   column.distinct_words.size() > 3;
+  return column.dates > 0 || column.missing == lines || same || ids || is_named_as_number_of_line(column);
+}
+
 std::string why_left_out(const TableColumn& column, std::int64_t lines) {
   const std::size_t distinct = column.distinct.size();
   if (column.dates > 0) return "holds dates";
@@ -157,9 +169,8 @@ std::string why_left_out(const TableColumn& column, std::int64_t lines) {
   if (distinct == 1 && column.missing == 0) return "is the same in all lines";
   if (column.words > 0 && (column.is_full() || distinct > 100)) return "holds more than 100 different words";
   if (column.words > 0 && std::ssize(column.distinct) == column.words + column.numbers) return "differs in every line";
-  const std::string name = lower_case(column.name);
-  if (name == "id" || name.ends_with("_id") || name == "index") return "numbers the lines";
-  const bool unnamed = name.empty() || name.starts_with("unnamed:");
+  if (is_named_as_number_of_line(column)) return "numbers the lines";
+  const bool unnamed = column.name.empty() || lower_case(column.name).starts_with("unnamed:");
   if (unnamed && column.numbers == lines && column.ascends_by_one) return "numbers the lines, like the index of pandas";
   return "";
 }

@@ -72,11 +72,16 @@ struct TableLook {
 // Reads a table. Throws Error{data} if its lines differ in length, or if it has fewer than two lines of values.
 TableLook look_at_table(const std::string& path);
 
+// Whether a column is left out whatever its words are, so that they need no correction: it holds dates, no values, one
+// value or ids (C536000 among whole numbers), or is named like the number of a line.
+bool is_left_out_with_words(const TableColumn& column, std::int64_t lines);
+
 // Why a column has no information that a network could learn from; "" if it has.
 std::string why_left_out(const TableColumn& column, std::int64_t lines);
 
 // Throws Error{data} with line and value if numbers of a column have marks, or if there are words among the numbers of
-// a column other than the target; opening the table reports these. With `target_is_class`, words of the target are
+// a column other than the target; opening the table reports these. Columns with is_left_out_with_words() are accepted,
+// unless they are the target. With `target_is_class`, words of the target are
 // classes.
 void refuse_fields(const TableLook& table, const TableColumn& target, bool target_is_class);
 

@@ -30,10 +30,11 @@ bool may_use_command(const TableLook& table, const std::vector<const TableColumn
 }
 
 // Refuses the columns of numbers with marks: together if one command removes the marks of all of them.
-void refuse_marks(const TableLook& table, const TableColumn* left_out) {
+void refuse_marks(const TableLook& table, const TableColumn& target, bool target_is_class) {
   std::vector<const TableColumn*> marked;
   for (const TableColumn& column : table.columns) {
-    if (&column != left_out && column.has_marks()) marked.push_back(&column);
+    const bool accepted = &column == &target ? target_is_class : is_left_out_with_words(column, table.lines);
+    if (!accepted && column.has_marks()) marked.push_back(&column);
   }
   if (marked.empty()) return;
   const auto refuse = [&](const TableColumn& column, const std::string& also, const std::string& remedy) {
@@ -73,9 +74,10 @@ void refuse_marks(const TableLook& table, const TableColumn* left_out) {
 }  // namespace
 
 void refuse_fields(const TableLook& table, const TableColumn& target, bool target_is_class) {
-  refuse_marks(table, target_is_class ? &target : nullptr);
+  refuse_marks(table, target, target_is_class);
   with_all_errors(table.columns, [&](const TableColumn& column) {
-    if (&column != &target && column.has_stray_words()) refuse_stray_word(table, column);
+    const bool accepted = &column == &target || is_left_out_with_words(column, table.lines);
+    if (!accepted && column.has_stray_words()) refuse_stray_word(table, column);
   });
 }
 

@@ -79,6 +79,37 @@ TEST_CASE("init tells what it assumed about the lines and columns of a table") {
   });
 }
 
+TEST_CASE("init leaves out columns of no use whose words it would refuse elsewhere, and says so") {
+  const auto line = [](const std::string& first, int i) { return format("{},{},{}.5", first, i * 13 % 97, i % 7); };
+  const auto with = [&](const std::string& name, const std::function<std::string(int i)>& first) {
+    return table(name + ".csv", name + ",size,price", [=](int i) { return line(first(i), i); });
+  };
+  const auto invoices = [&](const Folder& folder) {
+    std::string text = "invoice,size,price\n";
+    for (int i = 0; i < 300; ++i) text += line((i % 50 == 49 ? "C" : "") + std::to_string(536000 + i), i) + "\n";
+    folder.write("invoice.csv", text);
+  };
+  check_cases({
+      {"id.csv",
+       with("id", [](int i) { return i % 30 == 7 ? "x" : std::to_string(i); }),
+       true,
+       {"columns: [size]", "id is not read: it"}},
+      {"user_id.csv", with("user_id", [](int i) { return format("${}", i); }), true, {"columns: [size]"}},
+      {"day.csv",
+       with("day",
+            [](int i) {
+              return i == 9 ? "x" : i % 4 == 3 ? format("2024-01-{:02}", i % 28 + 1) : std::to_string(i * 13 % 97);
+            }),
+       true,
+       {"columns: [size]", "day is not read: it holds dates"}},
+      {"same.csv",
+       with("same", [](int) { return "$5"; }),
+       true,
+       {"columns: [size]", "same is not read: it is the same"}},
+      {"invoice.csv", invoices, true, {"columns: [size]", "invoice is not read: it holds more than 100 different"}},
+  });
+}
+
 TEST_CASE("init writes a text classifier for a table of texts and classes") {
   check_cases({
       {"reviews.csv",
