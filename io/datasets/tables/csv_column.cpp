@@ -166,8 +166,8 @@ void CsvColumn::add(std::string_view field, const LineLocation& line) {
     values_.push_back(*number);
     return;
   }
-  const bool refused =
-      kind_ == ColumnKind::numeric || has_numbers_ || is_date(text) || number_marks(text) || exceeds_float32(text);
+  const bool marked = number_marks(text) && !is_digits_and_spaces(text);
+  const bool refused = kind_ == ColumnKind::numeric || has_numbers_ || is_date(text) || marked || exceeds_float32(text);
   if (refused) refuse_field(location(line), text);
   add_word(text, line);
 }

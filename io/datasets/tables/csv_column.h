@@ -26,7 +26,7 @@ bool has_decimal_comma(std::string_view text);
 bool is_date(std::string_view text);
 
 // automatic: words if no field is a number, with or without marks such as '%' (number_marks.h), and a word occurs more
-// than once; otherwise numbers.
+// than once; otherwise numbers. Digits with spaces between them are words if no field is a number.
 enum class ColumnKind { automatic, numeric, categorical };
 // The fields that count as missing values: none (an empty field is an error), empty fields, or empty fields and those
 // with is_mark().

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <filesystem>
 #include <vector>
 
@@ -64,6 +65,19 @@ Groups groups_of(std::string_view text) {
   }
 }
 
+// Whether groups of digits are an IP address: four numbers up to 255 without leading zeros, joined by points.
+bool is_address(std::string_view text) {
+  for (int group = 0; group < 4; ++group) {
+    const std::string_view digits = text.substr(0, text.find('.'));
+    int number = 256;
+    std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    if (digits.size() > 3 || number > 255 || (digits.size() > 1 && digits[0] == '0')) return false;
+    if (digits.size() == text.size()) return group == 3;
+    text.remove_prefix(digits.size() + 1);
+  }
+  return false;
+}
+
 std::string script_for(const NumberMarks& marks, bool decimal, char delimiter) {
   std::vector<std::string> steps;
   if (marks.currency)
@@ -120,6 +134,7 @@ std::optional<NumberMarks> number_marks(std::string_view text) {
   if (number_in(text) && is_digit(text.back())) return has_marks ? std::optional(marks) : std::nullopt;
   Groups groups = groups_of(text);
   if (groups.lengths.size() < 2 || groups.lengths[0] == 0 || groups.lengths.back() == 0) return std::nullopt;
+  if (!has_marks && is_address(text)) return std::nullopt;
   const auto count = [&](std::string_view mark) {
     return std::count(groups.between.begin(), groups.between.end(), mark);
   };
@@ -135,6 +150,7 @@ std::optional<NumberMarks> number_marks(std::string_view text) {
   if (whole > 1 && groups.lengths[0] > 3) return std::nullopt;
   if (!single && (!three || last != groups.between[0])) return std::nullopt;
   const bool separates = !single || whole > 1;  // whether the first mark separates thousands
+  if (separates && text.starts_with('0')) return std::nullopt;
   if (separates) {
     marks.spaces = groups.between[0] != "," && groups.between[0] != ".";
     marks.points = groups.between[0] == ".";
@@ -146,6 +162,11 @@ std::optional<NumberMarks> number_marks(std::string_view text) {
   }
   marks.commas = marks.commas || marks.thousands;
   return marks;
+}
+
+bool is_digits_and_spaces(std::string_view text) {
+  // The bytes of the first three separators.
+  return text.find_first_not_of("0123456789 \xC2\xA0\xE2\x80\xAF") == std::string_view::npos;
 }
 
 std::string shortest_spelling(std::string_view text) {

@@ -24,8 +24,13 @@ struct NumberMarks {
   bool commas_agree(const NumberMarks& other) const;
 };
 
-// Returns the marks of a number that has some; nullopt for a number without marks, and for any other text.
+// Returns the marks of a number that has some; nullopt for a number without marks, and for any other text. Groups of
+// digits after a 0, and IP addresses, are no numbers.
 std::optional<NumberMarks> number_marks(std::string_view text);
+
+// Whether a text consists of digits and spaces, so that it may be a number with spaces between thousands or an
+// identification such as a telephone number.
+bool is_digits_and_spaces(std::string_view text);
 
 // Returns the shortest spelling of a number in digits: "1" for "1", "1.0", "+1" and "01"; "" for any other text.
 std::string shortest_spelling(std::string_view text);

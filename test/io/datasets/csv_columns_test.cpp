@@ -100,6 +100,13 @@ TEST_CASE("csv: numbers with marks are no words unless the config says so") {
                  Contains("write the numbers of this column with a decimal point and without other marks") &&
                  !Contains("sed"));
   CHECK(Opened("a,y\n10%,0\n20%,1\n10%,1\n", {.categorical = {"a"}})[1] == Row{0, 0, 1});
+  for (const char* id : {"601 234 567", "000 111 222", "192.168.100.100"}) {
+    CAPTURE(id);
+    CHECK(Opened(format("a,y\n{0},0\n{0},1\n", id))[1] == Row{0, 1});
+    CHECK_THAT(error_of(format("a,y\n5,0\n{},1\n", id)), Contains("line 3, column 'a'"));
+  }
+  CHECK_THAT(error_of("a,y\n1 040,0\n1 040,1\n5,1\n"),
+             Contains("line 2, column 'a': '1 040' is not a number: it has spaces"));
 }
 
 TEST_CASE("csv: two spellings of a number are not two classes, and missing targets are not filled") {

@@ -27,6 +27,8 @@ TEST_CASE("marks of numbers are recognized, and other texts are not numbers") {
                {"1,040,500", "commas between thousands"},
                {"1.040,5", "points between thousands and a decimal comma"},
                {"1.040.500", "points between thousands"},
+               {"1.500.000.000", "points between thousands"},
+               {"1.000.000.000", "points between thousands"},
                {"1 040", "spaces or apostrophes between thousands"},
                {"1\xC2\xA0"
                 "040 500",
@@ -43,9 +45,33 @@ TEST_CASE("marks of numbers are recognized, and other texts are not numbers") {
     const std::optional<NumberMarks> marks = number_marks(one.text);
     CHECK((marks ? text_of(*marks) : "") == one.marks);
   }
-  for (const char* text :
-       {"",      "12",    "-1.5",  "1e5", "a",  "$",       "%",   "abc 12", "2024-01-31", "31.01.2024", "12:30",
-        "1,2,3", "12 34", "1.2.3", "3+",  "w1", "10115-2", "12,", ",5",     "1,04,050",   "1 2 3",      "$x"}) {
+  for (const char* text : {"",
+                           "12",
+                           "-1.5",
+                           "1e5",
+                           "a",
+                           "$",
+                           "%",
+                           "abc 12",
+                           "2024-01-31",
+                           "31.01.2024",
+                           "12:30",
+                           "1,2,3",
+                           "12 34",
+                           "1.2.3",
+                           "3+",
+                           "w1",
+                           "10115-2",
+                           "12,",
+                           ",5",
+                           "1,04,050",
+                           "1 2 3",
+                           "$x",
+                           "192.168.100.100",
+                           "000 111 222",
+                           "0 500",
+                           "012.345.678",
+                           "0,125,000"}) {
     CAPTURE(text);
     CHECK_FALSE(number_marks(text));
   }
