@@ -36,13 +36,13 @@ std::vector<std::string> names_of(const NamedSamples& samples) {
   return names;
 }
 
-// Throws Error{data} if two names are the same number, such as 1 and 1.0.
+// Throws Error{data} if two names are the same whole number, such as 1 and 1.0.
 void refuse_two_spellings(const NamedSamples& samples, const std::vector<std::string>& names) {
-  std::map<std::string, std::string> spellings;  // by the shortest spelling
+  std::map<std::string, std::string> spellings;  // by the spelling as a whole number
   for (const std::string& name : names) {
-    const std::string shortest = shortest_spelling(name);
-    if (shortest.empty()) continue;
-    const auto [same, is_new] = spellings.emplace(shortest, name);
+    const std::string whole = whole_spelling(name);
+    if (whole.empty()) continue;
+    const auto [same, is_new] = spellings.emplace(whole, name);
     if (is_new) continue;
     const auto place_of = [&](const std::string& wanted) {
       std::int64_t i = 0;
@@ -70,7 +70,7 @@ ClassNumbers number_classes(const NamedSamples& samples, const std::string& path
     data_error(path, format("has {}, but the config sets {}", counted(names.size(), "class"), *declared.classes),
                format("set `classes: {}`, or leave it out", names.size()));
   }
-  if (!numbers && !declared.training) refuse_two_spellings(samples, names);
+  if (!numbers && !declared.training && samples.may_state_numbers) refuse_two_spellings(samples, names);
   result.classes = declared.known_classes().value_or(numbers ? 0 : std::ssize(names));
   for (std::int64_t i = 0; i < samples.count; ++i) {
     const std::string name = samples.class_name(i);

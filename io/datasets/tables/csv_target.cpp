@@ -62,22 +62,28 @@ void CsvTarget::add_word(const TargetColumn& column, std::string_view text, cons
   auto found = known_.find(text);
   if (found == known_.end()) {
     require_utf8_text(*line.path, format("line {}, column '{}'", line.line, columns_[0].name), text);
-    if (const std::string shortest = shortest_spelling(text); !shortest.empty()) {
-      const auto [same, is_new] = numbers_.emplace(shortest, FirstSpelling{std::string(text), line});
-      if (!is_new) refuse_two_spellings(text, line, same->second);
-    }
     found = known_.emplace(text, Word{static_cast<std::int32_t>(known_.size()), line}).first;
   }
   line_words_.push_back(found->second.number);
 }
 
-void CsvTarget::refuse_two_spellings(std::string_view text, const LineLocation& line,
-                                     const FirstSpelling& first) const {
-  data_error(*line.path,
-             format("line {}, column '{}': the classes '{}' and '{}' (line {}{}) are the same number", line.line,
-                    columns_[0].name, text.substr(0, 40), first.text.substr(0, 40), first.line.line,
-                    *first.line.path == *line.path ? "" : " of " + *first.line.path),
-             "write a class in the same way in all lines; if they are two classes, use names that are not numbers");
+void CsvTarget::refuse_two_spellings() const {
+  std::vector<const std::pair<const std::string, Word>*> words(known_.size());  // in order of appearance
+  for (const auto& each : known_) words[static_cast<std::size_t>(each.second.number)] = &each;
+  std::map<std::string, const std::pair<const std::string, Word>*> numbers;  // by the spelling as a whole number
+  for (const auto* each : words) {
+    const std::string whole = whole_spelling(each->first);
+    if (whole.empty()) continue;
+    const auto [same, is_new] = numbers.emplace(whole, each);
+    if (is_new) continue;
+    const auto& [first, first_word] = *same->second;
+    const LineLocation &line = each->second.line, &first_line = first_word.line;
+    data_error(*line.path,
+               format("line {}, column '{}': the classes '{}' and '{}' (line {}{}) are the same number", line.line,
+                      columns_[0].name, each->first.substr(0, 40), first.substr(0, 40), first_line.line,
+                      *first_line.path == *line.path ? "" : " of " + *first_line.path),
+               "write a class in the same way in all lines; if they are two classes, use names that are not numbers");
+  }
 }
 
 // Returns the class number of each line: the position of its word in the training split's class names or, for the
@@ -85,14 +91,18 @@ void CsvTarget::refuse_two_spellings(std::string_view text, const LineLocation& 
 std::vector<std::int32_t> CsvTarget::number_words(const DeclaredInfo& declared,
                                                   std::vector<std::string>& class_names) const {
   for (const auto& [text, word] : known_) class_names.push_back(text);
-  if (declared.training) class_names = declared.training->class_names;
+  if (declared.training) {
+    class_names = declared.training->class_names;
+  } else {
+    refuse_two_spellings();
+  }
   std::vector<std::int32_t> classes(known_.size());
   for (const auto& [text, word] : known_) {
     const auto found = std::lower_bound(class_names.begin(), class_names.end(), text);
     if (found == class_names.end() || *found != text) {
-      const std::string shortest = shortest_spelling(text);
+      const std::string whole = whole_spelling(text);
       const auto same = std::find_if(class_names.begin(), class_names.end(), [&](const std::string& name) {
-        return !shortest.empty() && shortest_spelling(name) == shortest;
+        return !whole.empty() && whole_spelling(name) == whole;
       });
       data_error(*word.line.path,
                  format("line {}, column '{}': has the class '{}', which is not in the training split", word.line.line,

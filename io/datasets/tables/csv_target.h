@@ -34,12 +34,11 @@ class CsvTarget {
   // Adds a line's target. Returns false if the kind is automatic and the first line has a word: the target must then be
   // read again with TargetKind::words. Throws Error{data} with line and column if a field is empty or a mark for a
   // missing value, or if it is not a number where a number is expected. Also throws it if a column that is not
-  // categorical holds numbers and words, or if two classes are the same number, such as 1 and 1.0. line.path must
-  // outlive the object.
+  // categorical holds numbers and words. line.path must outlive the object.
   bool add(const std::vector<std::string_view>& fields, const LineLocation& line);
 
   // Makes the data set that csv_dataset() describes, from samples x [lines, ...], this target and, if given, weights
-  // [lines]. Throws Error{data}.
+  // [lines]. Throws Error{data}, also if two classes of a training split are the same number, such as 1 and 1.0.
   std::shared_ptr<const Dataset> with_samples(Array x, std::optional<Array> weights, const DeclaredInfo& declared);
   // Makes a data set of the targets of `lines` lines, without samples.
   std::shared_ptr<const Dataset> alone(std::int64_t lines, const DeclaredInfo& declared);
@@ -52,14 +51,7 @@ class CsvTarget {
   };
 
   void add_word(const TargetColumn& column, std::string_view text, const LineLocation& line);
-  // The first spelling of a class that is a number.
-  struct FirstSpelling {
-    std::string text;
-    LineLocation line;
-  };
-
-  [[noreturn]] void refuse_two_spellings(std::string_view text, const LineLocation& line,
-                                         const FirstSpelling& first) const;
+  void refuse_two_spellings() const;
   [[noreturn]] void refuse(const TargetColumn& column, std::string_view text, const LineLocation& line) const;
   // The targets as an array, and the names of the classes, if they have names.
   struct Targets {
@@ -74,7 +66,6 @@ class CsvTarget {
   TargetKind kind_;
   std::vector<float> values_;                       // for numbers: the values of all lines
   std::map<std::string, Word, std::less<>> known_;  // for words: the distinct words
-  std::map<std::string, FirstSpelling> numbers_;    // for words: those that are numbers, by their shortest spelling
   std::vector<std::int32_t> line_words_;            // for words: the number of each line's word
   std::string first_word_;                          // the first word that is not a number
   LineLocation first_line_;                         // line of first_word_

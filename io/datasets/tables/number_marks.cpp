@@ -183,6 +183,13 @@ std::string shortest_spelling(std::string_view text) {
   return negative && shortest != "0" ? "-" + shortest : shortest;
 }
 
+std::string whole_spelling(std::string_view text) {
+  const std::string_view digits = text.substr(std::min(text.find_first_not_of("+-"), text.size()));
+  if (digits.empty() || (digits.size() > 1 && digits[0] == '0' && digits[1] != '.')) return "";
+  const std::string shortest = shortest_spelling(text);
+  return shortest.find('.') == std::string::npos ? shortest : "";
+}
+
 std::string text_of(const NumberMarks& marks) {
   std::vector<std::string> names;
   if (marks.currency) names.emplace_back("a currency sign");

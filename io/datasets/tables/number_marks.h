@@ -35,6 +35,10 @@ bool is_digits_and_spaces(std::string_view text);
 // Returns the shortest spelling of a number in digits: "1" for "1", "1.0", "+1" and "01"; "" for any other text.
 std::string shortest_spelling(std::string_view text);
 
+// Returns the spelling of a whole number without decimal places: "1" for "1", "1.0" and "+1"; "" for any other text. A
+// number with a leading zero, as in 01, is another text, and so is 1.10, which may be a section beside 1.1.
+std::string whole_spelling(std::string_view text);
+
 // Names the marks: "a currency sign and a decimal comma".
 std::string text_of(const NumberMarks& marks);
 

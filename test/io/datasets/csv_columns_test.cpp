@@ -113,7 +113,13 @@ TEST_CASE("csv: two spellings of a number are not two classes, and missing targe
   CHECK_THAT(error_of("a,y\n1,1\n2,0\n3,1.0\n", {.categorical = {"y"}}),
              Contains("line 4, column 'y': the classes '1.0' and '1' (line 2) are the same number"));
   CHECK(Opened("a,y\n1,16777216\n2,16777217\n", {.categorical = {"y"}}).info().classes == 2);
-  const Opened training("a,y\n1,1\n2,0\n", {.categorical = {"y"}});
+  CHECK(Opened("a,y\n1,1.1\n2,1.10\n", {.categorical = {"y"}}).info().classes == 2);
+  CHECK(Opened("a,y\n1,1\n2,01\n", {.categorical = {"y"}}).info().classes == 2);
+  // The classes of a run that was trained before this was an error.
+  DatasetInfo training;
+  training.class_names = {"0", "1", "1.0"};
+  training.classes = 3;
+  CHECK(Opened("a,y\n1,1\n2,1.0\n", {.categorical = {"y"}}, {.training = &training}).dataset->label(1) == 2);
   CHECK_THAT(error_of("a,y\n1,NA\n", {}),
              Contains("line 2, column 'y'") && Contains("`missing` does not fill targets") && Contains("sed 2d "));
   CHECK_THAT(error_of("a,y\n1,2\n3,\n", {.missing = MissingRule::mean}),

@@ -98,6 +98,16 @@ TEST_CASE("numbers have one shortest spelling") {
   for (const char* text : {"", "-", ".", "a", "1a", "1,0", "1.0.0"}) CHECK(shortest_spelling(text).empty());
 }
 
+TEST_CASE("whole numbers have one spelling, and sections and numbers with leading zeros are kept apart") {
+  for (const char* text : {"1", "1.0", "+1", "1.", "1.00"}) CHECK(whole_spelling(text) == "1");
+  CHECK(whole_spelling("0.0") == "0");
+  CHECK(whole_spelling("-2.0") == "-2");
+  for (const char* text : {"", "+", "01", "00", "-01.0", "1.1", "1.10", "a", "1.0.0"}) {
+    CAPTURE(text);
+    CHECK(whole_spelling(text).empty());
+  }
+}
+
 TEST_CASE("the commands for marked numbers write tables without the marks, and leave other fields alone") {
   const struct {
     const char *name, *value, *delimiter, *other, *wanted;
