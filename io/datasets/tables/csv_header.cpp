@@ -15,8 +15,11 @@
 namespace trainctl {
 namespace {
 
-// Whether numbers may be names of columns: 0, 1, 2, ..., which are pandas' default names, or years.
-bool may_be_names(const std::vector<std::string>& fields) {
+// Whether numbers may be names of columns: 0, 1, 2, ..., which are pandas' default names, or years. The first field may
+// be empty: pandas writes no name above its index.
+bool may_be_names(std::vector<std::string> fields) {
+  if (!fields.empty() && fields[0].empty()) fields.erase(fields.begin());
+  if (fields.empty()) return false;
   bool counts = fields.size() >= 3, years = true;
   for (std::size_t i = 0; i < fields.size(); ++i) {
     counts = counts && fields[i] == std::to_string(i);
@@ -38,21 +41,28 @@ bool numbers_ascend(const std::vector<std::string>& fields) {
   return true;
 }
 
-// Whether a word of the first line stands above a column of numbers, so that it is a name.
-bool has_name_above_numbers(const std::string& path, char delimiter, const std::vector<std::string>& first) {
+// Whether a word of the first line is a name: it stands above a column of numbers, or above repeated words of which
+// none is this one.
+bool has_name(const std::string& path, char delimiter, const std::vector<std::string>& first) {
   constexpr int max_lines = 1000;
   CsvLines lines(path, delimiter);
   std::vector<std::string_view> fields;
   lines.next(fields);
   std::vector<int> numbers(first.size(), 0), words(first.size(), 0);
+  std::vector<std::set<std::string, std::less<>>> distinct(first.size());
   for (int read = 0; read < max_lines && lines.next(fields); ++read) {
     for (std::size_t i = 0; i < std::min(first.size(), fields.size()); ++i) {
       const std::string_view text = trimmed(fields[i]);
-      if (!text.empty() && !is_mark(text)) ++(number_in(text) ? numbers : words)[i];
+      if (text.empty() || is_mark(text)) continue;
+      ++(number_in(text) ? numbers : words)[i];
+      if (!number_in(text)) distinct[i].emplace(text);
     }
   }
   for (std::size_t i = 0; i < first.size(); ++i) {
-    if (!first[i].empty() && !is_mark(first[i]) && !number_in(first[i]) && numbers[i] > 0 && words[i] == 0) return true;
+    if (first[i].empty() || is_mark(first[i]) || number_in(first[i])) continue;
+    const bool above_numbers = numbers[i] > 0 && words[i] == 0;
+    const bool above_words = words[i] > 0 && 2 * std::ssize(distinct[i]) <= words[i] && !distinct[i].contains(first[i]);
+    if (above_numbers || above_words) return true;
   }
   return false;
 }
@@ -78,7 +88,7 @@ FirstLine first_line_of(const std::string& path, char delimiter) {
   if (std::none_of(first.begin(), first.end(), is_number)) {
     return first_line_is_sample(path, delimiter) ? FirstLine::sample : FirstLine::names;
   }
-  const bool names = may_be_names(first) || (numbers_ascend(first) && has_name_above_numbers(path, delimiter, first));
+  const bool names = may_be_names(first) || (numbers_ascend(first) && has_name(path, delimiter, first));
   return names ? FirstLine::number_names : FirstLine::sample;
 }
 

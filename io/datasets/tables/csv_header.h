@@ -13,7 +13,7 @@ namespace trainctl {
 enum class FirstLine { names, number_names, sample };
 
 // Finds what the first line of a table holds. With numbers in it, it is a sample, unless the numbers count from 0 or
-// are years, or ascend beside a name that stands above numbers.
+// are years, or ascend beside a name: a word above numbers, or above repeated words of which none is this one.
 FirstLine first_line_of(const std::string& path, char delimiter);
 
 // The names of the columns, by the fields of the first line; "1", "2", ... without a header. If several fields are
