@@ -66,6 +66,7 @@ bool CsvLines::next(std::vector<std::string_view>& fields) {
   for (;;) {
     if (fields.size() == max_fields) data_error(path_, format("line {} has more than {} fields", line_, max_fields));
     fields.push_back(rest_[0] == '"' ? read_quoted() : read_plain());
+    last_line_ = next_line_;
     if (rest_.empty()) return true;
     if (rest_[0] != delimiter_) {
       skip_line_end();

@@ -11,11 +11,12 @@
 
 namespace trainctl {
 
-// The location of a line, for messages.
+// The location of a line, for messages. If fields hold line ends, it spans several lines of the file.
 struct LineLocation {
   const std::string* path = nullptr;
   std::int64_t line = 0;  // number, from 1
   char delimiter = ',';   // between the fields of the file
+  std::int64_t last = 0;  // number of its last line
 };
 
 // Reads a file's lines one after another. Quoted fields may contain delimiters, doubled quotes and line ends. Line ends
@@ -29,8 +30,8 @@ class CsvLines {
   // until the next call. Throws Error{data} if a quotation mark is not closed or text follows a closing one.
   bool next(std::vector<std::string_view>& fields);
 
-  // The location of the line that next() read last: of its first line if fields hold line ends.
-  LineLocation place() const { return {&path_, line_, delimiter_}; }
+  // The location of the line that next() read last.
+  LineLocation place() const { return {&path_, line_, delimiter_, last_line_}; }
 
  private:
   std::string_view read_plain();
@@ -42,7 +43,7 @@ class CsvLines {
   Bytes bytes_;
   std::string_view rest_;          // the text that has not been read yet
   std::list<std::string> quoted_;  // quoted fields of this line, unescaped
-  std::int64_t line_ = 0, next_line_ = 1;
+  std::int64_t line_ = 0, last_line_ = 0, next_line_ = 1;
 };
 
 }  // namespace trainctl

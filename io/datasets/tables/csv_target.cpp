@@ -21,7 +21,8 @@ bool are_whole(const std::vector<float>& values) {
 }  // namespace
 
 void CsvTarget::refuse(const TargetColumn& column, std::string_view text, const LineLocation& line) const {
-  const std::string leave_out = format("leave out the line ({})", command_without_lines(*line.path, {line.line}));
+  const std::string command = command_without_lines(*line.path, line.line, line.last);
+  const std::string leave_out = format("leave out the line{} ({})", line.line == line.last ? "" : "s", command);
   const std::string remedy =
       text.empty() || is_mark(text) ? "`missing` does not fill targets: correct the field, or " + leave_out
       : kind_ == TargetKind::numbers || column.categorical

@@ -106,6 +106,10 @@ std::string command_for(const std::string& script, const std::string& path) {
   return format("sed -E {} {} > {}", shell_word(script), shell_word(path), shell_word(name_of_copy(path, "numbers")));
 }
 
+std::string deleting_command(const std::string& script, const std::string& path) {
+  return format("sed {} {} > {}", shell_word(script), shell_word(path), shell_word(name_of_copy(path, "complete")));
+}
+
 }  // namespace
 
 void NumberMarks::add(const NumberMarks& other) {
@@ -238,7 +242,11 @@ std::string command_without_lines(const std::string& path, const std::vector<std
   if (lines.empty() || lines.size() > most) return "";
   std::string script;
   for (const std::int64_t line : lines) script += format("{}{}d", script.empty() ? "" : ";", line);
-  return format("sed {} {} > {}", shell_word(script), shell_word(path), shell_word(name_of_copy(path, "complete")));
+  return deleting_command(script, path);
+}
+
+std::string command_without_lines(const std::string& path, std::int64_t first, std::int64_t last) {
+  return deleting_command(first == last ? format("{}d", first) : format("{},{}d", first, last), path);
 }
 
 std::string name_of_copy(const std::string& path, const std::string& addition) {

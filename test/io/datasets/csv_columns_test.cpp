@@ -122,6 +122,8 @@ TEST_CASE("csv: two spellings of a number are not two classes, and missing targe
   CHECK(Opened("a,y\n1,1\n2,1.0\n", {.categorical = {"y"}}, {.training = &training}).dataset->label(1) == 2);
   CHECK_THAT(error_of("a,y\n1,NA\n", {}),
              Contains("line 2, column 'y'") && Contains("`missing` does not fill targets") && Contains("sed 2d "));
+  CHECK_THAT(error_of("a,k,y\n1,u,1\n2,\"u\nv\",NA\n3,u,1\n"), Contains("line 3, column 'y'") && Contains("sed 3,4d "));
+  CHECK_THAT(error_of("a,k,y\n1,u,1\n2,\"u\nv\",NA"), Contains("sed 3,4d "));
   CHECK_THAT(error_of("a,y\n1,2\n3,\n", {.missing = MissingRule::mean}),
              Contains("line 3, column 'y' is empty") && Contains("`missing` does not fill targets"));
 }

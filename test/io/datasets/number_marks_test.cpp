@@ -142,6 +142,8 @@ TEST_CASE("the commands for marked numbers write tables without the marks, and l
   write_file(folder / "a b.csv", "1\n2\n3\n4\n");
   REQUIRE(std::system(("cd '" + folder.text() + "' && " + command_without_lines("a b.csv", {2, 4})).c_str()) == 0);
   CHECK(read_whole(folder / "a b-complete.csv") == "1\n3\n");
+  REQUIRE(std::system(("cd '" + folder.text() + "' && " + command_without_lines("a b.csv", 2, 3)).c_str()) == 0);
+  CHECK(read_whole(folder / "a b-complete.csv") == "1\n4\n");
   CHECK(command_without_lines("a.csv", std::vector<std::int64_t>(21, 5)).empty());
 }
 
