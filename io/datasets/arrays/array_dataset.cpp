@@ -159,7 +159,7 @@ class ArrayTarget {
   void check_target(const DeclaredInfo& declared, const DatasetInfo& info) const {
     if (!declared.training || declared.training->target == info.target) return;
     data_error(y_.path, format("holds {} of targets for each sample, but the training split has {}",
-                               counted(info.target.count(), "value"), declared.training->target.count()));
+                               counted(info.target.count(), "value"), grouped(declared.training->target.count())));
   }
 
   // The largest class; -1 if there is none.
