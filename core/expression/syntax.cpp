@@ -87,7 +87,7 @@ class Parser {
     if (at_ >= text_.size() || !(is_letter(text_[at_]) || is_digit(text_[at_]))) return;
     const int place = column();
     const std::string_view word = take_name();
-    if (const char* advice = advice_on(word)) refuse(word, advice, place);
+    if (const Foreign* foreign = find_foreign_word(word)) refuse(word, foreign->advice, place);
     throw ExpressionError(place, format("an operator or a comma is missing before '{}'", word));
   }
 
@@ -133,7 +133,8 @@ class Parser {
       const BinaryOperator* found = take_operator(operators);
       if (found == nullptr) return left;
       Expression right = (this->*operand)();
-      if (found->sign == "^" && right.kind == Expression::Kind::number) {
+      // 0 and 1 are conditions that are written as numbers.
+      if (found->sign == "^" && right.kind == Expression::Kind::number && right.number != 0 && right.number != 1) {
         throw ExpressionError(place, "'^' is the exclusive or of two conditions; write ** for a power");
       }
       left = call(found->function, place, {std::move(left), std::move(right)});
@@ -306,7 +307,8 @@ class Parser {
     made.kind = Expression::Kind::name;
     made.column = column();
     made.text = take_name();
-    if (const char* advice = advice_on(made.text)) refuse(made.text, advice, made.column);
+    const Foreign* foreign = find_foreign_word(made.text);
+    if (foreign && !foreign->may_be_name) refuse(made.text, foreign->advice, made.column);
     if (made.text == "True" || made.text == "False") {
       made.kind = Expression::Kind::boolean;
       made.number = made.text == "True" ? 1 : 0;

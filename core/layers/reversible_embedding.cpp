@@ -56,7 +56,7 @@ struct ReversibleEmbeddingOptions final : ChainedLayer {
   Feature logits(Layer& layer, const Feature& input) const {
     if (layer.shape(input).back() != output_dim) {
       return layer.error(format("reverse: the input has {} in its last dimension, but output_dim is {}",
-                                counted(layer.shape(input).back(), "value"), output_dim),
+                                counted(layer.shape(input).back(), "value"), grouped(output_dim)),
                          input);
     }
     TensorId y = no_tensor;

@@ -125,7 +125,7 @@ std::string to_text(const CheckpointComparison& comparison) {
   text += to_text(comparison.kernels) + "\n";
   text += table.text();
   text += unequal == 0 ? format("\nall {} are equal\n", counted(comparison.tensors.size(), "tensor"))
-                       : format("\n{} of {} differ\n", unequal, counted(comparison.tensors.size(), "tensor"));
+                       : format("\n{} of {} differ\n", grouped(unequal), counted(comparison.tensors.size(), "tensor"));
   return text;
 }
 

@@ -163,7 +163,6 @@ struct DatasetGroup {
 // that names the path and the first sample's problem if none can be read.
 Shape first_readable_shape(const Dataset& images, const std::string& path, bool skip_unreadable);
 
-// Throws Error{data} with the path before the message; the remedy may be empty.
 // The error, of kind `data`, for a sample or target that holds NaN, infinity or a number that float32 cannot hold.
 struct NonFiniteError final : Error {
   using Error::Error;
@@ -172,6 +171,7 @@ struct NonFiniteError final : Error {
 // What a number is that becomes infinite as float32, for messages.
 inline constexpr const char* beyond_float32 = "beyond the range of float32, about 3.4e38";
 
+// Throws Error{data} with the path before the message; the remedy may be empty.
 [[noreturn]] void data_error(const std::string& path, const std::string& message, const std::string& remedy = {});
 
 // Calls body(item) for each item. If some of these calls throw Error{data}, throws one Error{data} with all their

@@ -188,7 +188,7 @@ std::vector<std::shared_ptr<const Dataset>> DatasetOptions::open_all_inputs(
     if (datasets.back()->size() == datasets[0]->size()) continue;
     data_error(datasets.back()->name_of(0),
                format("is one of {}, and {} is one of {}", counted(datasets.back()->size(), "sample"),
-                      datasets[0]->name_of(0), datasets[0]->size()),
+                      datasets[0]->name_of(0), grouped(datasets[0]->size())),
                "each input needs a row for every sample");
   }
   return datasets;

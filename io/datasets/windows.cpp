@@ -28,7 +28,7 @@ class Windows final : public Dataset {
     if (size_ == 0) {
       data_error(path_,
                  format("has {}, and a window{} needs {}", counted(rows_->size(), "row"),
-                        with_targets ? " with its target" : "", reach_ + 1),
+                        with_targets ? " with its target" : "", grouped(reach_ + 1)),
                  "set a smaller `sequence_length`, `sampling_rate` or `horizon`");
     }
     const Shape row = info_.sample;
@@ -84,7 +84,7 @@ class Windows final : public Dataset {
     data_error(path_,
                format("has {}; of the first {} and the last {}, one part is too short for a window, which needs "
                       "{} with its target",
-                      counted(rows, "row"), rows - held_out, held_out, counted(reach_ + 1, "row")),
+                      counted(rows, "row"), grouped(rows - held_out), grouped(held_out), counted(reach_ + 1, "row")),
                "set another `split`, or a smaller `sequence_length`, `sampling_rate` or `horizon`");
   }
 

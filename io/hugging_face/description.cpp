@@ -39,7 +39,8 @@ std::string first_difference(const Graph& found, const Graph& expected, const st
                   op.def->attributes(), preset, other.def->kind(), other.def->attributes());
   }
   if (found.ops.size() != expected.ops.size()) {
-    return format("it has {}, but the preset {} has {}", counted(found.ops.size(), "op"), preset, expected.ops.size());
+    return format("it has {}, but the preset {} has {}", counted(found.ops.size(), "op"), preset,
+                  grouped(std::ssize(expected.ops)));
   }
   for (std::size_t i = 0; i < std::min(found.tensors.size(), expected.tensors.size()); ++i) {
     const Tensor &tensor = found.tensors[i], &other = expected.tensors[i];

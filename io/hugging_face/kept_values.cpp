@@ -38,12 +38,12 @@ bool is_token(const Json& value, const Json& vocabulary) {
 
 void keep_hugging_face_values(const std::string& folder, Json& config) {
   const std::string path = folder + "/config.json";
-  if (!exists(path)) return;
   Json source;
   try {
+    if (!exists(path)) return;
     source = read_json_object(path, largest_source_config);
   } catch (const Error&) {
-    return;  // the folder may have changed since the run began
+    return;  // the folder may have changed since the run began, or cannot be reached
   }
   if (!have_equal_sizes(source, config)) return;
   // Rotary positions have no table, so that config.json alone limits them.

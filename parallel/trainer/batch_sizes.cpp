@@ -62,7 +62,7 @@ void check_divides(std::int64_t batch, std::int64_t count, const Mesh& mesh, con
                         : "choose a batch size that is a multiple of ranks times gradient_accumulation";
     throw Error(ErrorKind::config, location,
                 format("{}: {} does not divide the {} that {} {} has of each batch of {}", key, count,
-                       counted(samples, "sample"), pipeline ? "replica" : "rank", r, batch),
+                       counted(samples, "sample"), pipeline ? "replica" : "rank", r, grouped(batch)),
                 remedy);
   }
 }

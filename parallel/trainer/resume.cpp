@@ -63,7 +63,7 @@ TrainOptions with_global_batch(TrainOptions train, int ranks, const std::optiona
       throw CollectiveError(ErrorKind::data, "the checkpoint is damaged: its batch has " + before + " samples");
     if (kept != batch) {
       log::info(format("the batch stays {}, as when the run began: {} for each rank would make it {} now",
-                       counted(kept, "sample"), *train.batch_size_per_rank, batch));
+                       counted(kept, "sample"), grouped(*train.batch_size_per_rank), grouped(batch)));
     }
     batch = kept;
   }
@@ -108,7 +108,7 @@ void log_resume(const TrainingPlan& plan, const std::function<double(const Sched
     log::warning(
         format("the schedule depends on the length of the run, now {} instead of {}: the learning rate is now "
                "{:.3g} instead of {:.3g}",
-               counted(now_total, "step"), total, now, before));
+               counted(now_total, "step"), grouped(total), now, before));
   }
 }
 

@@ -41,8 +41,8 @@ std::vector<Draft> drafts_for(const DraftRequest& request);
 // for training as it is.
 std::vector<Draft> draft_for_images(const DraftRequest& request);   // a folder of class folders, or of splits of them
 std::vector<Draft> draft_for_sounds(const DraftRequest& request);   // the same for WAV files
-std::vector<Draft> draft_for_masks(const DraftRequest& request);    // a folder of images and one of their masks
 std::vector<Draft> draft_for_volumes(const DraftRequest& request);  // the same for NIfTI files
+std::vector<Draft> draft_for_masks(const DraftRequest& request);    // a folder of images and one of their masks
 std::vector<Draft> draft_for_table(const DraftRequest& request);    // a .csv or .tsv file, or a folder with train.csv
 std::vector<Draft> draft_for_arrays(const DraftRequest& request);   // a folder of IDX or .npy files, or an .npz file
 std::vector<Draft> draft_for_text(const DraftRequest& request);     // a file or folder of text or lines of JSON

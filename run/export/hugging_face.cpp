@@ -22,13 +22,18 @@
 namespace trainctl {
 namespace {
 
-// The path of the tokenizer that the config's data names; no value if it names none, or bytes.
-std::optional<TextTokenizer> tokenizer_of(const RunSpec& spec) {
+// The text of a key of the config's data; empty if the data set has no such key, or the key no scalar.
+std::string data_value(const RunSpec& spec, const char* key) {
   const Node data = section_of<DataOptions>().write(&spec.data);
-  const Node* tokenizer = data.find("tokenizer");
-  if (tokenizer == nullptr || !tokenizer->is_scalar()) return std::nullopt;
-  if (tokenizer->text == "none" || tokenizer->text == "auto" || tokenizer->text == "bytes") return std::nullopt;
-  return open_tokenizer(Path{tokenizer->text});
+  const Node* value = data.find(key);
+  return value != nullptr && value->is_scalar() ? value->text : "";
+}
+
+// The tokenizer that the config's data names; no value if it names none, or bytes.
+std::optional<TextTokenizer> tokenizer_of(const RunSpec& spec) {
+  const std::string name = data_value(spec, "tokenizer");
+  if (name.empty() || name == "none" || name == "auto" || name == "bytes") return std::nullopt;
+  return open_tokenizer(Path{name});
 }
 
 std::string folder_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
@@ -89,8 +94,9 @@ Json document_tokens(const RunSpec& spec, const std::optional<TextTokenizer>& to
     const auto language = spec.data.dataset.as<DatasetOptions>().language_text();
     begin = language ? language->begin_token : begin_token_of(*tokenizer, "auto");
     end = language ? language->end_token : end_token_of(*tokenizer, "auto");
-    if (!begin) begin = described_token(*tokenizer, "bos_token");
-    if (!end) end = described_token(*tokenizer, "eos_token");
+    // The documents that a language model was trained on begin with begin_token, or with no token.
+    if (!begin && !language) begin = described_token(*tokenizer, "bos_token");
+    if (!end && data_value(spec, "end_token") != "none") end = described_token(*tokenizer, "eos_token");
   }
   const auto id = [](const std::optional<TokenId>& token) { return token ? Json(*token) : Json(nullptr); };
   return {{"bos_token_id", id(begin)}, {"eos_token_id", id(end)}};
@@ -136,6 +142,8 @@ ExportedFile write_hugging_face(const std::string& path, const ExportedRun& run)
   if (run.spec.model.weights) keep_hugging_face_values(run.spec.model.weights->file.value.text, config);
   Json tokens;
   if (is_language_model) {
+    if (data_value(run.spec, "begin_token") == "none") config["bos_token_id"] = nullptr;
+    if (data_value(run.spec, "end_token") == "none") config["eos_token_id"] = nullptr;
     // Without a token for the beginning, a text begins after the end of another one.
     const Json end = config["eos_token_id"];
     if (config["bos_token_id"].is_null()) config["bos_token_id"] = end.is_array() ? end[0] : end;

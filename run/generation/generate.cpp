@@ -16,6 +16,7 @@
 #include "core/base/table.h"
 #include "io/checkpoint/atomic_file.h"
 #include "io/checkpoint/load.h"
+#include "io/datasets/dataset.h"
 #include "io/datasets/text/labelled_texts.h"
 #include "io/datasets/text/text_tokenizer.h"
 #include "parallel/checkpoint/restore.h"
@@ -32,8 +33,11 @@ namespace {
 // Texts that a rank continues together. The number does not depend on the ranks, so that the texts do not either.
 constexpr std::size_t texts_at_once = 8;
 
-// The prompts of the command line, or those of the file.
-std::vector<std::string> read_prompts(const GenerateOptions& options) {
+constexpr const char* no_beginning = "the tokenizer has no token with which documents begin or end";
+
+// The prompts of the command line, or those of the file. Leaves out the file's empty prompts if the tokenizer has no
+// token with which documents begin or end.
+std::vector<std::string> read_prompts(const GenerateOptions& options, const LanguageText& language) {
   if (options.file.empty()) return options.prompts;
   const auto make_work = [] {
     return [](std::string_view text, const std::string&, WorkedText& worked) { worked.text = text; };
@@ -41,13 +45,22 @@ std::vector<std::string> read_prompts(const GenerateOptions& options) {
   const LabelledTexts found = read_labelled_texts(options.file, {}, TextClasses::absent, make_work);
   std::vector<std::string> prompts;
   for (const WorkedText& text : found.texts) prompts.push_back(text.text);
+  if (language.begin_token || language.end_token) return prompts;
+  const auto empty =
+      static_cast<std::int64_t>(std::erase_if(prompts, [](const std::string& prompt) { return prompt.empty(); }));
+  if (prompts.empty()) data_error(options.file, format("holds only empty prompts, and {}", no_beginning));
+  if (empty > 0) {
+    log::warning(format("{}: {} {} left out, since {}", options.file, counted(empty, "empty prompt"),
+                        empty == 1 ? "is" : "are", no_beginning));
+  }
   return prompts;
 }
 
 // Returns rank 0's prompts, which may hold any bytes, on all ranks.
-std::vector<std::string> shared_prompts(const GenerateOptions& options, RankContext& context, Stream& host) {
+std::vector<std::string> shared_prompts(const GenerateOptions& options, const LanguageText& language,
+                                        RankContext& context, Stream& host) {
   std::vector<std::string> prompts;
-  if (context.world.rank() == 0) prompts = read_prompts(options);
+  if (context.world.rank() == 0) prompts = read_prompts(options, language);
   const auto share = [&](const std::string& text) {
     return broadcast_text(text, 0, context.world.communicator(), host);
   };
@@ -81,9 +94,7 @@ std::vector<TokenId> tokens_of(const std::string& prompt, const LanguageText& la
   if (begin && (tokens.empty() || tokens[0] != *begin)) tokens.insert(tokens.begin(), *begin);
   if (tokens.empty() && language.end_token) tokens.push_back(*language.end_token);
   if (tokens.empty()) {
-    throw Error(ErrorKind::config,
-                "the prompt is empty, and the tokenizer has no token with which documents begin or end",
-                "give --prompt a text, and each line of --prompts one");
+    throw Error(ErrorKind::config, format("the prompt is empty, and {}", no_beginning), "give --prompt a text");
   }
   for (const TokenId token : tokens) {
     if (token < generator.known_tokens()) continue;
@@ -138,7 +149,7 @@ class Continuation {
     language_ = *language;
     end_ = options.end;
     end_.end_token = language_.end_token;
-    prompts_ = shared_prompts(options, context, device_.host);
+    prompts_ = shared_prompts(options, language_, context, device_.host);
     RestoreSource stored;
     std::optional<LoadedCheckpoint> checkpoint;
     if (context.world.rank() == 0) {

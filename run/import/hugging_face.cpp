@@ -104,7 +104,7 @@ void add_text(const std::string& folder, const std::string& relative, const Hugg
   append(data, "positions", number_node(positions));
   if (positions < network.sample[0]) {
     result.notes.push_back(format("Samples have {} here; the network was made for up to {}: see `positions`.",
-                                  counted(positions, "position"), network.sample[0]));
+                                  counted(positions, "position"), grouped(network.sample[0])));
   }
 }
 

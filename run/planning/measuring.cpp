@@ -164,8 +164,9 @@ class Measuring {
       spread_ = communication_spread(measurements_, at_once()).value_or(0);
     }
     for_runs(request_, [&](PlannedRun run, bool configured) {
+      out_of_time();
       if (!configured && any_took(longest_seconds)) {
-        ++left_out_;
+        if (is_first() && is_unmeasured(std::move(run))) ++left_out_;
         return;
       }
       KernelChoices agreed = agree_on_kernels(choices_, run.ranks, backend_, together_.hosts, host_).choices;
@@ -201,9 +202,29 @@ class Measuring {
     if (!out_of_time_) out_of_time_ = any_took(calm_seconds);
     return out_of_time_;
   }
+  // Whether a run that fits into memory has a stage whose step is not measured with the kernels that are chosen.
+  bool is_unmeasured(PlannedRun run) const {
+    KernelChoices choices = choices_;
+    choices.stop_timing();
+    run = with_recomputed_blocks(request_, std::move(run), compiler_of(request_, backend_, choices));
+    for (const RunPrograms& stage : run.stages()) {
+      const std::size_t before = choices.assumed();
+      const Compiled compiled = compile(stage.programs(), backend_, choices);
+      if (!fits(compiled)) return false;
+      const auto training = static_cast<std::size_t>(stage.training(run.sizes.training));
+      if (choices.assumed() != before || !has_step(measurements_, at_once(), compiled.programs[training])) return true;
+    }
+    return false;
+  }
+  // Whether this rank has the memory for what is compiled.
+  bool fits(const Compiled& compiled) const {
+    const int sharing = backend_.on_host() ? at_once() : 1;  // each rank that measures has a GPU of its own
+    const std::int64_t free = memory_of_rank(request_.spec.cluster, backend_, sharing).bytes;
+    return free <= 0 || compiled.memory.total() <= free;
+  }
   // Warns if the time was over before everything was measured as often as it should be.
   void tell_time() const {
-    if (!out_of_time_) return;
+    if (!out_of_time_ && left_out_ == 0) return;
     const std::string left_out =
         left_out_ == 0
             ? ""
@@ -219,10 +240,7 @@ class Measuring {
     const Compiled compiled = compile(stage.programs(), backend_, choices);
     const int program = stage.training(sizes.training);
     if (has_step(measurements_, at_once(), compiled.programs[static_cast<std::size_t>(program)])) return;
-    const int sharing = backend_.on_host() ? at_once() : 1;  // each rank that measures has a GPU of its own
-    const std::int64_t free = memory_of_rank(request_.spec.cluster, backend_, sharing).bytes;
-    const bool unfit = free > 0 && compiled.memory.total() > free;
-    if (any_rank(unfit, together_.hosts, host_)) return;
+    if (any_rank(!fits(compiled), together_.hosts, host_)) return;
     progress_.next();
     const ProgramSpec programs = program_spec(request_.spec, request_.data);
     const Measurements found = measure_step({compiled, program, stage.rank(), programs}, backend_, together_.hosts,

@@ -133,6 +133,45 @@ TEST_CASE("export refuses what it cannot do, and leaves no file") {
   refuses({"runs/net", "--format", "onnx"}, 2, "holds no c/");
 }
 
+TEST_CASE("export names the tokens with which documents begin and end, and none of them that the config does without") {
+  const Folder folder;
+  std::string text;
+  for (int i = 0; i < 20; ++i) text += "one line of text\n";
+  folder.write("text.txt", text);
+  const std::string tokenizer = read_file(TRAINCTL_SOURCE_DIR "/test/golden/tokenizers/gpt2.json");
+  folder.write("tokenizer/tokenizer.json", tokenizer);  // with <s>, number 0, and </s>, number 1
+  folder.write("tokenizer/tokenizer_config.json", R"({"bos_token": "<s>", "eos_token": "</s>"})");
+  folder.write("lm.yaml", R"(
+data: {dataset: text, path: text.txt, positions: 8, tokenizer: tokenizer/tokenizer.json, cache_path: cache}
+model: {preset: gpt2, with: {vocabulary: 600, positions: 8, layers: 1, heads: 1, head_size: 4, width: 4, mlp: 4}}
+train: {batch_size: 2, max_steps: 1, optimizer: adam, loss: {name: sparse_categorical_crossentropy, from_logits: true}}
+)");
+  struct Row {
+    std::vector<std::string> sets;
+    Json begin, end;
+  };
+  // Without a token for the beginning, a text begins after the end of another one.
+  const Row rows[] = {{{}, 0, 1},
+                      {{"data.begin_token=none"}, 1, 1},
+                      {{"data.end_token=none"}, 0, nullptr},
+                      {{"data.begin_token=none", "data.end_token=none"}, nullptr, nullptr}};
+  int number = 0;
+  for (const Row& row : rows) {
+    const std::string name = "run" + std::to_string(number++), exports = name + "-exported";
+    std::vector<std::string> arguments{"run", "lm.yaml", "--ranks", "1", "--run-dir", name};
+    for (const std::string& set : row.sets) arguments.insert(arguments.end(), {"--set", set});
+    const Finished trained = trainctl(folder, arguments);
+    CAPTURE(row.sets, tail(trained.errors));
+    REQUIRE(trained.code == 0);
+    const Finished run = exported(folder, {name, "--format", "huggingface", "-o", exports});
+    CAPTURE(tail(run.errors));
+    REQUIRE(run.code == 0);
+    const Json config = Json::parse(read_file(folder / (exports + "/config.json")));
+    CHECK(config["bos_token_id"] == row.begin);
+    CHECK(config["eos_token_id"] == row.end);
+  }
+}
+
 TEST_CASE("export refuses networks that transformers does not have") {
   const Folder folder;
   train(folder);

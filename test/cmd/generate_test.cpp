@@ -83,6 +83,21 @@ TEST_CASE("prompts of a file are continued alike on any number of ranks") {
   INFO(two.errors);
   REQUIRE(two.code == 0);
   CHECK(two.out == one.out);
+  // An empty line is the beginning of a document, and is left out if no token says so.
+  folder.write("gaps.txt", "pack\n\nfive\n");
+  std::vector<std::string> gaps{"--prompts", "gaps.txt", "--max-tokens", "2", "--json"};
+  CHECK(parse_json(predict(folder, gaps).out)["texts"].size() == 3);
+  gaps.insert(gaps.end(), {"--set", "data.end_token=none"});
+  const Finished left_out = predict(folder, gaps);
+  INFO(left_out.errors);
+  REQUIRE(left_out.code == 0);
+  CHECK(parse_json(left_out.out)["texts"].size() == 2);
+  CHECK(left_out.errors.find("gaps.txt: 1 empty prompt is left out, since the tokenizer has no token with which "
+                             "documents begin or end") != std::string::npos);
+  folder.write("gaps.txt", "\n\n");
+  const Finished refused = predict(folder, gaps);
+  CHECK(refused.code == 3);
+  CHECK(refused.errors.find("gaps.txt: holds only empty prompts") != std::string::npos);
   // Written as lines, and stopped before a text.
   const Finished written = predict(folder, {"--prompt", "pack my", "--prompt", "five", "--temperature", "0", "--stop",
                                             " with", "--out", "texts.jsonl"});

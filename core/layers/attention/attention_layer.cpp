@@ -42,7 +42,8 @@ std::array<Feature, 3> AttentionLayer::operands(Layer& layer, const std::vector<
   }
   const std::int64_t keys = layer.shape(operands[2])[0], values = layer.shape(operands[1])[0];
   if (keys != values) {
-    return {layer.error(format("the key has {}, and the value {}", counted(keys, "position"), values), operands[2])};
+    return {layer.error(format("the key has {}, and the value {}", counted(keys, "position"), grouped(values)),
+                        operands[2])};
   }
   return operands;
 }

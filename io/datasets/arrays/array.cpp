@@ -51,8 +51,7 @@ void check_range(const Array& array, const std::byte* from, std::int64_t first, 
     if (std::isinf(value)) continue;
     throw NonFiniteError(
         ErrorKind::data, SourceLocation{array.path},
-        format("holds {} at index {}, which is {}", value, index_text(array.shape, first + i), beyond_float32),
-        "scale the array, correct the value, or leave out such samples with `on_error: skip`");
+        format("holds {} at index {}, which is {}", value, index_text(array.shape, first + i), beyond_float32));
   }
 }
 

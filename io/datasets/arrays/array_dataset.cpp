@@ -159,7 +159,7 @@ class ArrayTarget {
   void check_target(const DeclaredInfo& declared, const DatasetInfo& info) const {
     if (!declared.training || declared.training->target == info.target) return;
     data_error(y_.path, format("holds {} of targets for each sample, but the training split has {}",
-                               counted(info.target.count(), "value"), declared.training->target.count()));
+                               counted(info.target.count(), "value"), grouped(declared.training->target.count())));
   }
 
   // The largest class; -1 if there is none.
@@ -227,6 +227,7 @@ class ArrayDataset final : public Dataset {
 
  private:
   void keep_weights(const Array& weights, const DeclaredInfo& declared) {
+    constexpr const char* wanted_weights = "weights must be finite and at least 0";
     if (weights.shape.rank() == 0 || weights.shape[0] != size_ || weights.shape.count() == 0) {
       data_error(weights.path, format("holds weights of shape {} for the {} in {}", to_string(weights.shape),
                                       counted(size_, "sample"), path_));
@@ -237,13 +238,13 @@ class ArrayDataset final : public Dataset {
                                       to_string(info_.weight), to_string(declared.training->weight)));
     }
     weights_.resize(static_cast<std::size_t>(weights.shape.count()));
-    convert(weights, 0, weights.shape.count(), weights_.data());
+    with_remedy(false, wanted_weights, [&] { convert(weights, 0, weights.shape.count(), weights_.data()); });
     const auto wrong = std::find_if_not(weights_.begin(), weights_.end(),
                                         [](float weight) { return weight >= 0 && std::isfinite(weight); });
     if (wrong != weights_.end()) {
       data_error(weights.path,
                  format("sample {} has weight {}", (wrong - weights_.begin()) / info_.weight.count(), *wrong),
-                 "weights must be finite and at least 0");
+                 wanted_weights);
     }
     info_.fingerprint += ", " + describe(weights);
   }

@@ -72,7 +72,7 @@ struct NpyOptions final : DatasetOptions {
         if (dataset->size() == group.size()) continue;
         data_error(dataset->name_of(0),
                    format("is one of {}, and {} is one of {}", counted(dataset->size(), "sample"),
-                          group.inputs[0]->name_of(0), group.size()),
+                          group.inputs[0]->name_of(0), grouped(group.size())),
                    "each input and target needs a row for every sample");
       }
     }

@@ -194,7 +194,7 @@ void TfRecords::read_numbers(Cursor& cursor, const FeatureSpans& spans, const st
     }
     if (feature.count() != widths_[i]) {
       data_error(name, format("feature '{}' has {}, but the first record has {}", key,
-                              counted(feature.count(), "value"), widths_[i]));
+                              counted(feature.count(), "value"), grouped(widths_[i])));
     }
     for (const std::int64_t number : feature.integers) {
       if (tokens_ == 0) {

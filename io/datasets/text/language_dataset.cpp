@@ -36,7 +36,7 @@ class CutStream {
       if (predicted < cut.positions) {
         data_error(path,
                    format("holds {}, but a sample of {} and their targets needs {}", counted(stream_.count(), "token"),
-                          counted(cut.positions, "position"), cut.positions + 1),
+                          counted(cut.positions, "position"), grouped(cut.positions + 1)),
                    "use more text or fewer `positions`, or set `packing: false`");
       }
       size_ = divide_up(predicted - cut.positions, cut.stride) + 1;

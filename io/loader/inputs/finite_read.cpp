@@ -30,10 +30,28 @@ bool all_finite(const float* values, std::int64_t count) {
       skips ? "" : "correct the value, or leave out such samples with `on_error: skip`");
 }
 
+// Throws the error of a number beyond the range of float32 with the name of the sample or of its target, if that is a
+// part of the file that the error names.
+[[noreturn]] void refuse_range(const NonFiniteError& error, const Dataset& dataset, std::int64_t index, bool skips) {
+  const std::string file = error.location().file, text = error.what();
+  std::string name = file;
+  for (const std::string& part : {dataset.target_name_of(index), dataset.name_of(index)}) {
+    if (part.starts_with(file)) name = part;
+  }
+  const std::string begin = file + ": ";
+  throw NonFiniteError(
+      ErrorKind::data, SourceLocation{name}, text.starts_with(begin) ? text.substr(begin.size()) : text,
+      skips ? "" : "scale the values, correct this one, or leave out such samples with `on_error: skip`");
+}
+
 }  // namespace
 
 void read_finite(const Dataset& dataset, std::int64_t index, bool skips, Sample& sample) {
-  dataset.read(index, sample);
+  try {
+    dataset.read(index, sample);
+  } catch (const NonFiniteError& error) {
+    refuse_range(error, dataset, index, skips);
+  }
   const DatasetInfo& info = dataset.info();
   if (sample.values && sample.dtype == DType::float32) {
     const auto* values = static_cast<const float*>(sample.values);

@@ -143,7 +143,7 @@ TrainedTokenizer train_tokenizer(const VocabularyRequest& request) {
   if (size > request.vocabulary_size) {
     throw Error(ErrorKind::config,
                 format("a vocabulary of {} is too small: its special tokens and characters are {}",
-                       counted(request.vocabulary_size, "token"), size),
+                       counted(request.vocabulary_size, "token"), grouped(size)),
                 format("ask for at least {} tokens", size));
   }
   return {file_text(request, trained), size, static_cast<std::int64_t>(trained.merges.size()),

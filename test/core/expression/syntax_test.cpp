@@ -129,6 +129,8 @@ TEST_CASE("words and signs of Python and C that expressions lack are refused wit
       {"!a", 1, "!", other},
       {"a is b", 3, "is", "use == or !="},
       {"a in b", 3, "in", "use == for each value"},
+      {"in in b", 4, "in", "use == for each value"},
+      {"a else b", 3, "else", where},
       {"lambda x: x", 1, "lambda", "write the value itself"},
       {"[x for x in y]", 4, "for", "functions and operators compute with all elements"},
       {"a = b", 3, "=", "an expression is one value, without assignments; == compares"},
@@ -139,7 +141,8 @@ TEST_CASE("words and signs of Python and C that expressions lack are refused wit
   }
   CHECK(mistake("x^2") == "2: '^' is the exclusive or of two conditions; write ** for a power");
   for (const char* known : {"a != b", "a == b", "f(a=b == c)", "a ** 2 % 3 // 4", "order + index", "(a > 0) ^ (b > 0)",
-                            "notes + island", "-a & b | c"}) {
+                            "notes + island", "-a & b | c", "in + q", "where(is, else, return) * in",
+                            "sum(in, axis=-1)", "(a > 0) ^ 1", "where((a > 0) ^ 0, a, b)"}) {
     CAPTURE(known);
     CHECK(mistake(known) == "none");
   }

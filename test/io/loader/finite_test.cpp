@@ -2,7 +2,10 @@
 // split.
 #include <limits>
 
+#include "io/datasets/arrays/array.h"
+#include "io/datasets/arrays/npy.h"
 #include "io/loader/data.h"
+#include "io/loader/inputs/finite_read.h"
 #include "io/loader/prediction_data.h"
 #include "test/catch.h"
 #include "test/support/files.h"
@@ -61,12 +64,36 @@ TEST_CASE("not finite: errors name the file, the sample and the index of a value
   CHECK_THAT(error_of(yaml), Contains("y.npy, sample 6: has the target infinity"));
   // float64 values that float32 cannot represent, and big-endian values.
   write_file(y, npy("<f8", "(7, 1)", raw(std::vector<double>{1, 2, 1e300, 4, 5, 6, 7})));
-  CHECK_THAT(error_of(yaml), Contains("y.npy: holds 1e+300 at index [2, 0], which is beyond the range of float32"));
+  CHECK_THAT(error_of(yaml),
+             Contains("y.npy, sample 2: holds 1e+300 at index [2, 0], which is beyond the range of float32") &&
+                 Contains("on_error: skip"));
   write(eights(21, 21, 0), eights(7, 7, 0));
   std::string swapped = raw(eights(21, 4, nan));
   for (std::size_t i = 0; i < swapped.size(); i += 4) std::reverse(&swapped[i], &swapped[i] + 4);
   write_file(x, npy(">f4", "(7, 3)", swapped));
   CHECK_THAT(error_of(yaml), Contains("x.npy, sample 1: holds NaN"));
+}
+
+TEST_CASE("not finite: numbers beyond float32 are skipped with the name of the sample, and refused as weights") {
+  using Catch::Contains;
+  const TempFolder folder;
+  const auto write = [&](const std::string& name, double value) {
+    write_file(folder / name, npy("<f8", "(4, 1)", raw(std::vector<double>{1, 2, value, 4})));
+  };
+  write("x.npy", 1e300);
+  write("y.npy", 3);
+  const std::string base = format("{{dataset: npy, x: {0}/x.npy, y: {0}/y.npy, workers: 0", folder.text());
+  CHECK(error_of(base + ", on_error: skip}") == "no error");
+  const auto dataset = array_inputs(read_npy(folder / "x.npy"), {});
+  Sample sample;
+  CHECK_THROWS_WITH(read_finite(*dataset, 2, true, sample),
+                    (folder / "x.npy, sample 2: holds 1e+300 at index [2, 0], which is ") + beyond_float32);
+  CHECK_THROWS_WITH(read_finite(*dataset, 2, false, sample), Contains("leave out such samples with `on_error: skip`"));
+  write("x.npy", 3);
+  write("w.npy", 1e300);
+  const std::string refused = error_of(base + format(", weights: {}/w.npy, on_error: skip}}", folder.text()));
+  CHECK_THAT(refused, Contains("w.npy: holds 1e+300 at index [2, 0], which is beyond the range of float32"));
+  CHECK_THAT(refused, Contains("weights must be finite and at least 0") && !Contains("on_error"));
 }
 
 TEST_CASE("not finite: values are found with normalize: measured, in a cache and in validation data") {
