@@ -49,6 +49,14 @@ int lock(int descriptor, int operation) {
   return error;
 }
 
+// Whether the path still names the opened file: someone may have removed it.
+bool is_same_file(int descriptor, const std::string& path) {
+  struct stat opened {
+  }, named{};
+  return fstat(descriptor, &opened) == 0 && stat(path.c_str(), &named) == 0 && opened.st_dev == named.st_dev &&
+         opened.st_ino == named.st_ino;
+}
+
 std::string text_of(int descriptor) {
   std::array<char, 1024> text{};
   const ssize_t bytes = pread(descriptor, text.data(), text.size(), 0);
@@ -59,21 +67,28 @@ std::string text_of(int descriptor) {
 
 std::string process_on_host() { return format("process {} on {}", getpid(), host_name()); }
 
-bool is_launch_of_this_host(const std::string& launch) { return launch.starts_with(host_name() + "-"); }
+std::string host_of_launch(const std::string& launch) {
+  const std::size_t time = launch.rfind('-');
+  const std::size_t process = time == std::string::npos || time == 0 ? time : launch.rfind('-', time - 1);
+  return time == 0 || process == std::string::npos ? "" : launch.substr(0, process);
+}
+
+bool is_launch_of_this_host(const std::string& launch) { return host_of_launch(launch) == host_name(); }
 
 bool SupervisorLock::take(const std::string& run_directory, const std::string& launch) {
-  if (descriptor_ >= 0 && directory_ == run_directory) return true;
+  if (descriptor_ >= 0 && directory_ == run_directory && is_same_file(descriptor_, path_of(run_directory))) return true;
   release();
   const int descriptor = open_regular(path_of(run_directory), O_RDWR | O_CREAT);
   if (descriptor < 0) return false;
   const std::string text = process_on_host() + "\n" + to_line({launch, 0});
   // The text is written before the rest of an older one is cut off, so that a reader always sees a name.
-  if (lock(descriptor, LOCK_EX) != 0 ||
+  if (lock(descriptor, LOCK_EX) != 0 || !is_same_file(descriptor, path_of(run_directory)) ||
       pwrite(descriptor, text.data(), text.size(), 0) != static_cast<ssize_t>(text.size()) ||
       ftruncate(descriptor, static_cast<off_t>(text.size())) != 0) {
     close(descriptor);
     return false;
   }
+  fsync(descriptor);  // other hosts of a file system read the name; some file systems cannot do it
   descriptor_ = descriptor;
   directory_ = run_directory;
   return true;

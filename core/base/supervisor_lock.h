@@ -11,6 +11,10 @@ namespace trainctl {
 // Returns how lock files name this process: "process 123 on node1".
 std::string process_on_host();
 
+// Returns the host of a supervisor with this name (Generation::launch), "HOST-PROCESS-TIME"; "" for another text. A
+// host's name may contain hyphens.
+std::string host_of_launch(const std::string& launch);
+
 // Whether a supervisor's name (Generation::launch) says that it runs on this host.
 bool is_launch_of_this_host(const std::string& launch);
 
@@ -23,9 +27,9 @@ class SupervisorLock {
   SupervisorLock& operator=(const SupervisorLock&) = delete;
 
   // Takes the lock of a run directory for the supervisor with the name `launch` (core/base/generation.h), instead of
-  // the lock of another directory. Does nothing if it is held already. Returns whether it is held: another supervisor
-  // may hold it, another process may just look at it, or the directory may not be writable. The file stays when the
-  // lock is released.
+  // the lock of another directory. Does nothing if it is held already and the file is still there. Returns whether it
+  // is held: another supervisor may hold it, another process may just look at it, or the directory may not be writable.
+  // The file stays when the lock is released.
   bool take(const std::string& run_directory, const std::string& launch);
   void release();
 

@@ -3,7 +3,9 @@
 
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
+#include "core/base/format.h"
 #include "core/base/supervisor_lock.h"
 #include "io/metrics/metrics_jsonl.h"
 
@@ -35,6 +37,13 @@ bool has_ended(const std::string& folder) {
 }
 
 }  // namespace
+
+MayStartAgain::MayStartAgain(const std::string& folder, const Generation& last)
+    : MayStartAgain(format("the run in {} may start again from host {}", folder, host_of_launch(last.launch))) {}
+
+MayStartAgain::MayStartAgain(std::string text)
+    : Error(ErrorKind::config, text, "wait until it has ended, or choose another directory (--run-dir)"),
+      text_(std::move(text)) {}
 
 bool may_start_again(const std::string& folder, const Generation& last) {
   if (!last.restarts || last_supervisor_of(folder) == last.launch || is_launch_of_this_host(last.launch)) return false;

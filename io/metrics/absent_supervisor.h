@@ -10,13 +10,23 @@
 namespace trainctl {
 
 // A supervisor keeps the directory of its run by a lock there (core/base/supervisor_lock.h). It cannot do so if rank 0
-// is on another host: then a directory that its ranks have left stays theirs for this time.
-inline constexpr std::chrono::seconds time_to_start_again(60);
+// is on another host: then a directory that its ranks have left stays theirs for this time, or for cluster.timeout if
+// that is longer.
+inline constexpr std::chrono::seconds least_time_to_start_again(60);
 
 // Thrown if a directory is left to such a supervisor.
 class MayStartAgain : public Error {
  public:
-  using Error::Error;
+  // `last`: the start of the run that has locked the folder last.
+  MayStartAgain(const std::string& folder, const Generation& last);
+
+  // The message without a remedy.
+  const std::string& text() const { return text_; }
+
+ private:
+  explicit MayStartAgain(std::string text);
+
+  std::string text_;
 };
 
 // Whether the supervisor that has started the ranks which locked the folder last, `last`, may start them again, and is

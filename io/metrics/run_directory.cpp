@@ -19,6 +19,7 @@
 #include "io/checkpoint/atomic_file.h"
 #include "io/checkpoint/store.h"
 #include "io/checkpoint/temporary_name.h"
+#include "io/metrics/absent_supervisor.h"
 #include "io/metrics/metrics_jsonl.h"
 #include "io/yaml/yaml.h"
 
@@ -165,8 +166,12 @@ RunDirectory::RunDirectory(RunRequest request)
     path_ = is_explicit ? request_.explicit_path
                         : format("runs/{}{}", request_.name, number == 1 ? "" : format("-{}", number));
     FoundRun found = inspect_run(path_, request_.config);
-    if (found.state != FoundRun::State::nothing && found.state != FoundRun::State::foreign) {
-      lock_.take_existing(path_);  // so that the run cannot change after the decision
+    if (found.state != FoundRun::State::foreign) {
+      try {
+        lock_.take_existing(path_);  // so that the run cannot change after the decision
+      } catch (const MayStartAgain&) {
+        if (decide(found, is_explicit, request_.may_resume, path_) != RunVerdict::look_elsewhere) throw;
+      }
       found = inspect_run(path_, request_.config);
     }
     found_ = found.state;

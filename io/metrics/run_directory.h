@@ -62,7 +62,7 @@ struct RunRequest {
 // The directory of a run. The constructor finds it; claim() is called once all other checks of the run have succeeded.
 class RunDirectory {
  public:
-  // Finds the directory, without creating or changing files. An existing run in the directory is locked from now on.
+  // Finds the directory, without creating or changing files. If the directory has a lock, it is taken from now on.
   // Throws Error{config} if decide() refuses the directory or another process trains there, and Error{resource} if it
   // cannot be read.
   explicit RunDirectory(RunRequest request);

@@ -120,6 +120,7 @@ void RunLock::release() {
 // Opens and locks the file. Returns false if it does not exist and `flags` do not create it.
 bool RunLock::open_and_lock(const std::string& folder, int flags) {
   const std::string file = folder + "/lock";
+  std::string unlockable;  // why the file cannot be locked; "" if it is locked
   for (;;) {
     descriptor_ = open(file.c_str(), flags | O_RDWR | O_NONBLOCK | O_CLOEXEC, 0666);
     if (descriptor_ < 0 && errno == EINTR) continue;
@@ -145,10 +146,7 @@ bool RunLock::open_and_lock(const std::string& folder, int flags) {
         throw;
       }
     }
-    if (error != 0) {
-      const std::string why = std::generic_category().message(error);
-      log::warning(format("{}: {}: a second run in this directory cannot be prevented", file, why));
-    }
+    unlockable = error == 0 ? "" : std::generic_category().message(error);
     if (is_same_file(descriptor_, file) == true) break;
     release();
   }
@@ -156,13 +154,14 @@ bool RunLock::open_and_lock(const std::string& folder, int flags) {
     require_no_other_supervisor(folder, generation_);
     const Generation last = generation_in(text_of(descriptor_));
     if (yields_ && last.launch != generation_.launch && may_start_again(folder, last)) {
-      throw MayStartAgain(ErrorKind::config, SourceLocation{folder},
-                          format("the supervisor {} may start its ranks there again", last.launch),
-                          "wait a minute, or choose another directory (--run-dir)");
+      throw MayStartAgain(folder, last);
     }
   } catch (...) {
     release();
     throw;
+  }
+  if (!unlockable.empty()) {
+    log::warning(format("{}: {}: a second run in this directory cannot be prevented", file, unlockable));
   }
   return true;
 }

@@ -16,23 +16,6 @@ void check_host_names(const ClusterOptions&, const Node& node, Reader& reader) {
   }
 }
 
-// Checks that the run may have at least as many ranks as it needs after a loss of hosts.
-void check_min_ranks(const ClusterOptions& options, const Node& node, Reader& reader) {
-  const Node* restarts = node.find("restarts");
-  const Node* min_ranks = restarts == nullptr ? nullptr : restarts->find("min_ranks");
-  if (min_ranks == nullptr) return;
-  std::int64_t slots = 0;
-  for (const auto& [host, count] : options.hosts) slots += count;
-  const bool has_ranks = options.ranks.given.has_value();
-  if (!has_ranks && options.hosts.empty()) return;
-  const std::int64_t ranks = has_ranks ? *options.ranks.given : slots;
-  if (options.restarts.min_ranks <= ranks) return;
-  reader.error(min_ranks->location,
-               format("min_ranks must be at most {}, {}, not {}", ranks,
-                      has_ranks ? "the number of ranks (cluster.ranks)" : "the number of slots (cluster.hosts)",
-                      options.restarts.min_ranks));
-}
-
 }  // namespace
 
 Keys<RestartOptions> RestartOptions::keys() {
@@ -43,7 +26,8 @@ Keys<RestartOptions> RestartOptions::keys() {
            "row without progress end the run.",
            between(0, most_restarts))
       .key("min_ranks", &RestartOptions::min_ranks,
-           "The smallest number of ranks that train if hosts are lost; with fewer, the run ends. At most `ranks`.",
+           "The smallest number of ranks that train if hosts are lost; with fewer, the run ends. At most the number of "
+           "ranks of the run.",
            between(1, max_slots))
       .shorthand("max");
 }
@@ -84,7 +68,6 @@ Keys<ClusterOptions> ClusterOptions::keys() {
            "have errors of users, too.",
            at_least(1))
       .check(check_host_names)
-      .check(check_min_ranks)
       .exclusive({"hosts", "hostfile"});
 }
 

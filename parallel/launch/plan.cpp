@@ -192,4 +192,13 @@ LaunchPlan plan_launch(const LaunchRequest& request) {
   return plan;
 }
 
+void require_min_ranks(const ClusterOptions& options, const LaunchRequest& request, const LaunchPlan& plan) {
+  const int least = options.restarts.min_ranks;
+  const bool is_automatic = !request.ranks && request.hosts.empty() && !request.slurm;
+  if (is_automatic || least <= plan.ranks) return;
+  throw Error(ErrorKind::config,
+              format("cluster.restarts.min_ranks is {}, but the run has {}", least, counted(plan.ranks, "rank")),
+              "start more ranks (--ranks, cluster.ranks), or choose a smaller min_ranks");
+}
+
 }  // namespace trainctl

@@ -97,4 +97,8 @@ int automatic_ranks(int usable_cores, int gpus);
 // Does not start a process or contact a host.
 LaunchPlan plan_launch(const LaunchRequest& request);
 
+// Throws Error{config} if the run of this plan has fewer ranks than it needs after a loss of hosts. If the ranks of a
+// run on this host alone are not given, their number is not compared: the config may be for a larger host.
+void require_min_ranks(const ClusterOptions& options, const LaunchRequest& request, const LaunchPlan& plan);
+
 }  // namespace trainctl

@@ -64,12 +64,13 @@ LaunchRequest request_of(const ClusterOptions& cluster, const LaunchFlags& flags
 }  // namespace
 
 std::optional<LaunchPlan> plan_ranks(const ClusterOptions& cluster, const LaunchFlags& flags,
-                                     const LaunchedConfig& config, const Situation& situation, bool always_supervised) {
+                                     const LaunchedConfig& config, const Situation& situation, int most_restarts) {
   if (situation.started_by != StartedBy::user) return std::nullopt;
   if (!config.file.empty()) pass_config(config.file, config.files);
   LaunchRequest request = request_of(cluster, flags, config);
-  request.always_supervised = always_supervised;
+  request.always_supervised = most_restarts > 0;
   LaunchPlan plan = plan_launch(request);
+  if (most_restarts > 0) require_min_ranks(cluster, request, plan);
   if (flags.sync && plan.hosts.empty()) {
     throw Error(ErrorKind::config, "--sync sends trainctl to the hosts of a run, but this run names no hosts",
                 "name the hosts (--hosts, cluster.hosts)");
@@ -110,7 +111,7 @@ std::optional<int> supervise_ranks(const ClusterOptions& cluster, const LaunchFl
                                    const LaunchedConfig& config, const Situation& situation,
                                    const SupervisionOptions& options) {
   const int most_restarts = options.stops_in_order ? most_restarts_of(cluster, flags) : 0;
-  const std::optional<LaunchPlan> plan = plan_ranks(cluster, flags, config, situation, most_restarts > 0);
+  const std::optional<LaunchPlan> plan = plan_ranks(cluster, flags, config, situation, most_restarts);
   if (!plan) return std::nullopt;
   const bool json = options.holds_output;
   LaterPlans later(cluster, [&] { return request_of(cluster, flags, config); });

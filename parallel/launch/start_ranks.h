@@ -26,12 +26,11 @@ struct LaunchedConfig {
 };
 
 // Returns the plan if this process was started by a user and has to start ranks. Returns an empty optional if this
-// process is a rank itself, or the only one; in that case it may execute itself again with another environment. With
-// `always_supervised` a single rank also gets a process of its own.
+// process is a rank itself, or the only one; in that case it may execute itself again with another environment. If the
+// ranks may start again after failures, a single rank also gets a process of its own. Throws like require_min_ranks().
 // Contacts the given hosts, and throws Error{peer} if a host cannot take part (check_hosts()).
 std::optional<LaunchPlan> plan_ranks(const ClusterOptions& cluster, const LaunchFlags& flags,
-                                     const LaunchedConfig& config, const Situation& situation,
-                                     bool always_supervised = false);
+                                     const LaunchedConfig& config, const Situation& situation, int most_restarts = 0);
 
 // Returns the command that each rank runs. `config`: the whole resolved config. `options`: further options that must be
 // equal on all ranks, in the order of the command line.

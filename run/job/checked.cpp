@@ -98,7 +98,9 @@ bool normalizes_own_samples(const Program& program) {
 
 Checked check_phase(const RunSpec& spec, const LaunchFlags& launch, bool measure) {
   Checked checked;
-  const LaunchPlan plan = plan_launch(launch_request(spec.cluster, launch));
+  const LaunchRequest request = launch_request(spec.cluster, launch);
+  const LaunchPlan plan = plan_launch(request);
+  if (most_restarts_of(spec.cluster, launch) > 0) require_min_ranks(spec.cluster, request, plan);
   checked.ranks = plan.ranks;
   checked.batch = spec.train.global_batch(plan.ranks);
   const DataInfo info = known_data(spec, checked.batch, checked.data_at_hand);

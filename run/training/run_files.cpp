@@ -149,7 +149,10 @@ bool names_a_checkpoint(const std::string& resume) { return resume != "auto" && 
 
 // All ranks wait together, since the wait may be longer than cluster.timeout.
 RunFiles open_run_files(const RunSpec& spec, const TrainingRequest& request, World& world, Stream& stream) {
-  const double end = seconds_now() + std::chrono::duration<double>(time_to_start_again).count();
+  // Ranks of the other run may need as long to start.
+  const double longest =
+      std::max(std::chrono::duration<double>(least_time_to_start_again).count(), spec.cluster.timeout.value);
+  const double end = seconds_now() + longest;
   for (bool told = false;;) {
     RunFiles files;
     bool waits = false;
@@ -158,7 +161,7 @@ RunFiles open_run_files(const RunSpec& spec, const TrainingRequest& request, Wor
     } catch (const MayStartAgain& left) {
       waits = true;
       if (!std::exchange(told, true)) {
-        log::warning(format("waits for up to {} s: {}", time_to_start_again.count(), left.what()));
+        log::warning(format("{}; this run waits for up to {:g} s", left.text(), longest));
       }
     }
     if (!any_rank(waits, world.communicator(), stream)) return files;

@@ -49,6 +49,16 @@ TEST_CASE("check of a large network needs little memory") {
   CHECK(usage.ru_maxrss < 1'000'000);
 }
 
+TEST_CASE("check compares the number of ranks that a run needs after a loss of hosts with that of this run") {
+  const Folder folder;
+  const std::string config =
+      folder.write("config.yaml", config_text + "cluster: {ranks: 2, restarts: {max: 2, min_ranks: 3}}\n");
+  const Finished fewer = trainctl(folder, {"check", config});
+  CHECK(fewer.code == 2);
+  CHECK(contains(fewer.errors, "cluster.restarts.min_ranks is 3, but the run has 2 ranks"));
+  CHECK(trainctl(folder, {"check", config, "--ranks", "4"}).code == 0);
+}
+
 TEST_CASE("check compares the memory of a rank with the limit of the config") {
   const Folder folder;
   const std::string config = folder.write("config.yaml", config_text);

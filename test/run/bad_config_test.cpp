@@ -271,12 +271,7 @@ TEST_CASE("missing keys and violated rules across keys are reported") {
            "...' cannot name a folder; use up to 200 letters, digits, '.', '_' and '-', and do not begin with '.'"},
       {"name: test", "version: 2",
        "c.yaml:1:10: this config is of version 2, and this trainctl reads version 1 at most; use a newer trainctl"},
-      {"cluster: {ranks: 2}", "cluster: {ranks: 2, restarts: {max: 3, min_ranks: 3}}",
-       "c.yaml:19:51: min_ranks must be at most 2, the number of ranks (cluster.ranks), not 3"},
-      {"cluster: {ranks: 2}", "cluster: {hosts: {a: 1, b: 2}, restarts: {max: 3, min_ranks: 4}}",
-       "c.yaml:19:62: min_ranks must be at most 3, the number of slots (cluster.hosts), not 4"},
-      {"cluster: {ranks: 2}", "cluster: {hosts: {a: 1, b: 2}, restarts: {max: 3, min_ranks: 3}}", ""},
-      {"cluster: {ranks: 2}", "cluster: {restarts: {max: 3, min_ranks: 4}}", ""},
+      {"cluster: {ranks: 2}", "cluster: {ranks: 2, restarts: {max: 3, min_ranks: 3}}", ""},  // --ranks may be more
       {"cluster: {ranks: 2}", "cluster: {hosts: {a: 1}, hostfile: b}",
        "c.yaml:19:36: hostfile and hosts exclude each other; set only one of them (hosts at 19:18)"},
       {"warmup: 1 epoch", "warmup: 30 s", "c.yaml:17:36: warmup must be a number of steps or epochs, not '30 s'"},

@@ -8,4 +8,7 @@ namespace trainctl::test {
 int fail_pread(int k);
 int fail_readdir(int k);
 
+// Whether flock fails from now on, as on a file system without locks.
+void fail_flock(bool fails);
+
 }  // namespace trainctl::test

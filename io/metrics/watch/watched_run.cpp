@@ -158,7 +158,7 @@ bool may_be_running(const std::string& directory) {
   const std::string record = record_of(directory);
   const WatchedRun::Trainer trainer = WatchedRun::trainer_in(directory);
   if (trainer.process.empty() || trainer.exists == false) return false;
-  return trainer.exists == true || !final_status(record);
+  return trainer.exists == true || trainer.supervised || !final_status(record);
 }
 
 }  // namespace trainctl

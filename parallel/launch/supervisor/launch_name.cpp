@@ -7,6 +7,7 @@
 #include <chrono>
 
 #include "core/base/format.h"
+#include "core/base/supervisor_lock.h"
 #include "parallel/launch/host/process.h"
 #include "parallel/launch/hosts.h"
 
@@ -18,10 +19,10 @@ std::string launch_name() {
 }
 
 std::optional<bool> supervisor_runs(const std::string& launch) {
-  const std::string here = this_host() + "-";
-  if (!launch.starts_with(here)) return {};
+  const std::string here = this_host();
+  if (host_of_launch(launch) != here) return {};
   int process = 0;
-  const char *begin = launch.data() + here.size(), *end = launch.data() + launch.size();
+  const char *begin = launch.data() + here.size() + 1, *end = launch.data() + launch.size();
   const auto [rest, problem] = std::from_chars(begin, end, process);
   if (problem != std::errc() || rest == end || *rest != '-' || process <= 0) return {};
   return !has_ended(process);

@@ -38,12 +38,8 @@ std::optional<int> rank_of(int process, const std::vector<int>& processes) {
   return static_cast<int>(found - processes.begin());
 }
 
-// Returns the number of steps that were surely done: rank 0 tells it once a second, and the flight records of this host
-// name the step that a rank has begun last. Empty if neither does.
 std::optional<std::int64_t> last_step(const std::string& status_file, const std::string& flight_folder) {
-  const std::optional<std::int64_t> told = read_step(status_file);
-  const std::int64_t done = last_begun_step(flight_folder) - 1;
-  return done > told.value_or(0) ? std::optional(done) : told;
+  return last_done_step(read_step(status_file), flight_folder);
 }
 
 AttemptTraces traces_of(const MpirunWatch& watch, const Mpirun& mpirun, bool one_host, const MpirunCommand& command,

@@ -130,6 +130,10 @@ std::int64_t last_begun_step(const std::string& flight_folder) {
   return step;
 }
 
+std::optional<std::int64_t> last_done_step(const std::optional<std::int64_t>& told, const std::string& flight_folder) {
+  return told ? std::optional(std::max(*told, last_begun_step(flight_folder) - 1)) : std::nullopt;
+}
+
 std::string doing_text(const RankView& view) {
   const std::string& text = view.text;
   // "computing conv1" and "computing", or "saving (checkpoint)" and "saving".

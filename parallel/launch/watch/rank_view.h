@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "core/base/flight_record.h"
@@ -38,6 +39,11 @@ double mean_step_seconds(const FlightState& state, int fewest);
 // Returns the number of the step that a rank has begun last, according to the flight records in a folder, which may
 // have outlived their ranks; -1 if no rank has begun a step, or if there are no records. Steps count from 1.
 std::int64_t last_begun_step(const std::string& flight_folder);
+
+// Returns the number of steps that were surely done. Rank 0 tells it at most once a second, so that the flight records
+// in the folder may name a later step. Empty if rank 0 has told none: a record that names a step then may have been
+// resumed at it.
+std::optional<std::int64_t> last_done_step(const std::optional<std::int64_t>& told, const std::string& flight_folder);
 
 // Returns what the rank does for a sentence, such as "reading img_0412.jpg".
 std::string doing_text(const RankView& view);

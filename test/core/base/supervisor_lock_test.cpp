@@ -88,6 +88,30 @@ TEST_CASE("the supervisor of a directory is known while it lives, and its name a
   CHECK_FALSE(supervisor_of(folders.second));
 }
 
+TEST_CASE("a lock whose file was removed is taken again") {
+  const Folders folders;
+  SupervisorLock lock;
+  REQUIRE(lock.take(folders.first, "n1-77-5"));
+  fs::remove(folders.first + "/supervisor");
+  CHECK_FALSE(supervisor_of(folders.first));
+  CHECK(lock.take(folders.first, "n1-77-5"));
+  CHECK(supervisor_of(folders.first)->launch == "n1-77-5");
+  fs::remove(folders.first + "/supervisor");
+  SupervisorLock second;
+  REQUIRE(second.take(folders.first, "n1-78-5"));
+  CHECK_FALSE(lock.take(folders.first, "n1-77-5"));
+  CHECK(supervisor_of(folders.first)->launch == "n1-78-5");
+}
+
+TEST_CASE("the name of a supervisor names its host, also with hyphens") {
+  CHECK(host_of_launch("node-77-5") == "node");
+  CHECK(host_of_launch("node-1-77-5") == "node-1");
+  for (const char* wrong : {"", "node", "-", "node-77", "-7"}) CHECK(host_of_launch(wrong).empty());
+  const std::string process = process_on_host(), here = process.substr(process.rfind(' ') + 1);
+  CHECK(is_launch_of_this_host(here + "-77-5"));
+  CHECK_FALSE(is_launch_of_this_host(here + "-1-77-5"));
+}
+
 TEST_CASE("a lock file that cannot be opened or is no regular file holds nothing") {
   const Folders folders;
   SupervisorLock lock;

@@ -1,6 +1,7 @@
 // Tests which directory a run uses, and that it has one writer.
 #include "io/metrics/run_directory.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -12,6 +13,7 @@
 #include "io/metrics/metrics_jsonl.h"
 #include "io/yaml/yaml.h"
 #include "test/catch.h"
+#include "test/support/failing_calls.h"
 #include "test/support/snapshots.h"
 
 namespace trainctl::test::run_directory_test {
@@ -404,7 +406,7 @@ TEST_CASE("a directory is left for a while to a supervisor of another host that 
       RunDirectory taken(wanted);
       return false;
     } catch (const MayStartAgain& left) {
-      CHECK(contains(left.what(), "the supervisor elsewhere-77-5 may start its ranks there again"));
+      CHECK(left.text() == "the run in " + path + " may start again from host elsewhere");
       wanted.yields = false;
       CHECK_NOTHROW(RunDirectory(wanted));
       return true;
@@ -433,10 +435,71 @@ TEST_CASE("a directory is left for a while to a supervisor of another host that 
   CHECK_FALSE(is_left());
   lock_by(launch);
   CHECK(is_left());
+  fs::remove(path + "/config.yaml");
+  fs::rename(path + "/checkpoints", parent / "checkpoints");
+  fs::rename(path + "/metrics.jsonl", parent / "metrics.jsonl");
+  CHECK(is_left());  // although there is no run yet
+  write_file(path + "/config.yaml", to_yaml(config("6")));
+  fs::rename(parent / "checkpoints", path + "/checkpoints");
+  fs::rename(parent / "metrics.jsonl", path + "/metrics.jsonl");
   EndEvent end;
   end.status = "stopped";
   MetricsJsonl(path + "/metrics.jsonl", Duration::steps(1)).end(end);
   CHECK_FALSE(is_left());
+}
+
+TEST_CASE("a file system without locks is named once, when the directory is taken") {
+  const TemporaryFolder parent;
+  const std::string path = parent / "run";
+  RunRequest wanted = request(config("6"), path);
+  wanted.generation = {"elsewhere-77-5", 1, true};
+  {
+    RunDirectory run(wanted);
+    run.claim(config("6"));
+    save(run);
+  }
+  wanted.generation = {};
+  const int terminal = dup(STDERR_FILENO), file = open((parent / "log").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  dup2(file, STDERR_FILENO);
+  fail_flock(true);
+  int waits = 0;
+  for (const bool yields : {true, true, false}) {
+    wanted.yields = yields;
+    try {
+      RunDirectory run(wanted);
+      run.claim(config("6"));
+    } catch (const MayStartAgain&) {
+      ++waits;
+    }
+  }
+  fail_flock(false);
+  dup2(terminal, STDERR_FILENO);
+  close(terminal);
+  close(file);
+  CHECK(waits == 2);
+  const std::string text = read_text(parent / "log");
+  const std::string warning = "a second run in this directory cannot be prevented";
+  CHECK(contains(text, warning));
+  CHECK(text.find(warning) == text.rfind(warning));
+}
+
+TEST_CASE("a run does not wait for a directory that it will not use") {
+  const WorkingFolder folder;
+  {
+    RunRequest first = request(config("6"));
+    first.generation = {"elsewhere-77-5", 1, true};
+    RunDirectory run(first);
+    run.claim(config("6"));
+    save(run);
+  }
+  const auto next = [](const char* batch_size, bool may_resume) {
+    RunRequest wanted = request(config(batch_size), {}, may_resume);
+    wanted.yields = true;
+    return wanted;
+  };
+  CHECK_THROWS_AS(RunDirectory(next("6", true)), MayStartAgain);
+  CHECK(RunDirectory(next("6", false)).path() == "runs/digits-2");
+  CHECK(contains(failure_of([&] { RunDirectory{next("7", true)}; }), "there is an unfinished run of another config"));
 }
 
 }  // namespace trainctl::test::run_directory_test

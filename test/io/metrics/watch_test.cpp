@@ -356,10 +356,13 @@ TEST_CASE("a run whose ranks start again is neither gone nor ended, as long as i
   CHECK(watched.process().starts_with("process " + std::to_string(getpid())));
   CHECK(may_be_running(run));
   MetricsJsonl(record, Duration::steps(1)).end(end_event("failed"));  // rank 0 has noticed that another rank is lost
+  CHECK(may_be_running(run));
   CHECK(state_of(run) == RunState::starting);
   const std::string ended = read_text(run + "/lock");
   write_text(run + "/lock", supervisor_of(run)->process + "\n");  // rank 0, here this process, has not ended yet
   CHECK(state_of(run) != RunState::ended);
+  write_text(run + "/lock", "process 17 on another-host\n");
+  CHECK(may_be_running(run));
   write_text(run + "/lock", ended);
   supervisor.release();
   CHECK(state_of(run) == RunState::ended);

@@ -74,6 +74,7 @@ TEST_CASE("the name of a supervisor tells whether it still runs") {
   REQUIRE(waitpid(child, nullptr, 0) == child);
   CHECK(supervisor_runs(this_host() + "-" + std::to_string(child) + "-1796007627000000") == false);
   CHECK_FALSE(supervisor_runs("elsewhere-" + std::to_string(getpid()) + "-1796007627000000"));
+  CHECK_FALSE(supervisor_runs(this_host() + "-1-" + std::to_string(child) + "-1796007627000000"));  // another host
   for (const char* wrong : {"", "-", "-x-1", "-7", "-0-1"}) CHECK_FALSE(supervisor_runs(this_host() + wrong));
 }
 

@@ -45,6 +45,33 @@ TEST_CASE("auto starts a rank for each GPU, else for each core") {
   CHECK(plan_launch(request).threads == 3);
 }
 
+TEST_CASE("a run has at least as many ranks as it needs after a loss of hosts") {
+  ClusterOptions options;
+  options.restarts.min_ranks = 3;
+  const auto problem = [&](const LaunchRequest& request) -> std::string {
+    try {
+      require_min_ranks(options, request, plan_launch(request));
+    } catch (const Error& error) {
+      CHECK(error.kind() == ErrorKind::config);
+      return error.what();
+    }
+    return "";
+  };
+  LaunchRequest request = on_cores(2);
+  CHECK(problem(request).empty());  // the number of ranks is that of this host's cores
+  request.ranks = 2;
+  CHECK(problem(request) ==
+        "cluster.restarts.min_ranks is 3, but the run has 2 ranks; start more ranks (--ranks, cluster.ranks), or "
+        "choose a smaller min_ranks");
+  request.ranks = 3;
+  CHECK(problem(request).empty());
+  request.ranks.reset();
+  request.hosts = {{"a", 1}, {"b", 1}};
+  CHECK_FALSE(problem(request).empty());
+  request.hosts = {{"a", 1}, {"b", 2}};
+  CHECK(problem(request).empty());
+}
+
 TEST_CASE("auto starts no more ranks than the strategy allows, and a given number of ranks stays") {
   LaunchRequest request = on_cores(6);
   request.max_ranks = 4;

@@ -221,6 +221,10 @@ TEST_CASE("flight records tell the step that a rank has begun last, also after i
     saving.enter({.activity = Activity::saving, .step = 5000});  // is not begun by training
   }
   CHECK(last_begun_step(folder.path()) == 1999);
+  CHECK(last_done_step(1990, folder.path()) == 1998);
+  CHECK(last_done_step(1999, folder.path()) == 1999);
+  CHECK(last_done_step(5, folder / "nowhere") == 5);
+  CHECK_FALSE(last_done_step({}, folder.path()));  // perhaps resumed there, and no step was done
   std::ofstream(folder / "rank-00002") << "cut";
   CHECK(last_begun_step(folder.path()) == 1999);
 }
