@@ -68,7 +68,7 @@ TEST_CASE("class folders whose names are not UTF-8 are refused before training, 
   write_images(folder, "d/th\xe9", 9);
   folder.write("c.yaml", image_config);
   check_refused(folder, {{"check", "c.yaml"}, {"run", "c.yaml"}, {"init", "d"}},
-                {"d/caf\\xe9", "not UTF-8", "convmv -r -f LATIN1 -t UTF-8 --notest", "/d/ ("});
+                {"d/caf\\xe9", "not UTF-8", "convmv -r -f LATIN1 -t UTF-8 --notest", "d/ ("});
 }
 
 TEST_CASE("words of a table that are not UTF-8 are refused with their line and a command to convert them") {
