@@ -85,7 +85,7 @@ TEST_CASE("a run ends if it has used its restarts") {
   REQUIRE(comes_true([&] { return has_steps(directory, steps + 3); }));
   kill(run.ranks().at(1), SIGKILL);
   CHECK(run.wait() == 5);
-  CHECK(contains(run.errors(), "the run has started again 1 times, which is the most"));
+  CHECK(contains(run.errors(), "the run has started again 1 time, which is the most"));
   CHECK(run.left_no_process());
 }
 
