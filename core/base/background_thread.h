@@ -2,19 +2,15 @@
 #pragma once
 
 #include <sched.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 namespace trainctl {
 
-// Gives the calling thread a lower priority, so that it takes about a tenth of a core on which another thread computes,
-// all of a core that is idle, and never interrupts a thread when it wakes up. If the system refuses, the thread keeps
-// its priority.
+// Makes the calling thread one that never interrupts a thread that computes when it wakes up, and that gets its share
+// of a core otherwise. If the system refuses, the thread is scheduled as before. (With a lower priority, too, a thread
+// that saves is starved by ranks that wait for it.)
 inline void work_in_background() {
-  constexpr int lower = 10;
   const sched_param none{};
   sched_setscheduler(0, SCHED_BATCH, &none);  // 0: the calling thread
-  setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), lower);
 }
 
 }  // namespace trainctl
