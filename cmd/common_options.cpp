@@ -61,7 +61,7 @@ void require_not_input(const std::string& option, const std::string& output, con
   }
 }
 
-std::vector<std::string> files_below(const std::string& folder) {
+std::vector<std::string> all_files_in(const std::string& folder) {
   namespace fs = std::filesystem;
   std::vector<std::string> files;
   std::error_code error;
@@ -72,7 +72,7 @@ std::vector<std::string> files_below(const std::string& folder) {
 }
 
 std::vector<std::string> files_of_run(const std::string& run) {
-  std::vector<std::string> files = files_below(run + "/checkpoints");
+  std::vector<std::string> files = all_files_in(run + "/checkpoints");
   files.push_back(run + "/config.yaml");
   files.push_back(run + "/metrics.jsonl");
   return files;

@@ -34,7 +34,7 @@ void add_phase_option(CLI::App& app, int& phase);
 // by a link. `option` names the option for the output, for the message.
 void require_not_input(const std::string& option, const std::string& output, const std::vector<std::string>& inputs);
 // Returns the paths of all files in a folder and its subfolders; empty if it cannot be read.
-std::vector<std::string> files_below(const std::string& folder);
+std::vector<std::string> all_files_in(const std::string& folder);
 // Returns the paths of the files that a run needs to be resumed or used: its config, its record and its checkpoints.
 std::vector<std::string> files_of_run(const std::string& run);
 

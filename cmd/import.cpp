@@ -52,7 +52,7 @@ int import_folder(const ImportOptions& options) {
   }
   namespace fs = std::filesystem;
   const std::string path = (fs::path(options.folder) / (imported_name(options.file) + ".yaml")).string();
-  require_not_input("-o", path, files_below(options.file));
+  require_not_input("-o", path, all_files_in(options.file));
   require_absent(path, options.force);
   const HuggingFaceImport network = import_hugging_face(options.file, options.folder);
   create_folders(options.folder);

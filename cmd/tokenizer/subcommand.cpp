@@ -35,7 +35,7 @@ int run_tokenizer(const TokenizerCommand& command) {
   if (options.out.empty()) {
     throw Error(ErrorKind::config, "tokenizer train requires --out", "name the file, such as --out tokenizer.json");
   }
-  for (const std::string& file : options.files) require_not_input("--out", options.out, files_below(file));
+  for (const std::string& file : options.files) require_not_input("--out", options.out, all_files_in(file));
   require_not_input("--out", options.out, options.files);
   require_absent(options.out, options.force);
   return tokenizer_train(options);

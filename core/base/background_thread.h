@@ -5,9 +5,9 @@
 
 namespace trainctl {
 
-// Makes the calling thread one that never interrupts a thread that computes when it wakes up, and that gets its share
-// of a core otherwise. If the system refuses, the thread is scheduled as before. (With a lower priority, too, a thread
-// that saves is starved by ranks that wait for it.)
+// Makes the calling thread a batch thread: when it wakes up, it does not interrupt a thread that computes. If the
+// system refuses, the thread is scheduled as before. The thread keeps its priority: with a lower one, ranks that wait
+// actively for a save would take the core from the thread that saves.
 inline void work_in_background() {
   const sched_param none{};
   sched_setscheduler(0, SCHED_BATCH, &none);  // 0: the calling thread

@@ -18,12 +18,6 @@
 namespace trainctl {
 namespace {
 
-std::string host_name() {
-  std::array<char, HOST_NAME_MAX + 1> name{};
-  gethostname(name.data(), HOST_NAME_MAX);
-  return name.data();
-}
-
 std::string path_of(const std::string& run_directory) { return run_directory + "/supervisor"; }
 
 // Opens the file if it is a regular one; returns -1 otherwise.
@@ -64,6 +58,12 @@ std::string text_of(int descriptor) {
 }
 
 }  // namespace
+
+std::string host_name() {
+  std::array<char, HOST_NAME_MAX + 1> name{};
+  gethostname(name.data(), HOST_NAME_MAX);
+  return name.data();
+}
 
 std::string process_on_host() { return format("process {} on {}", getpid(), host_name()); }
 

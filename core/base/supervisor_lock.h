@@ -8,6 +8,9 @@
 
 namespace trainctl {
 
+// The name of this host; "" if the system does not tell it.
+std::string host_name();
+
 // Returns how lock files name this process: "process 123 on node1".
 std::string process_on_host();
 

@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <climits>
 #include <cstdio>
 #include <filesystem>
 #include <system_error>
@@ -64,12 +63,6 @@ void require_no_other_supervisor(const std::string& folder, const Generation& ow
   const std::optional<RunningSupervisor> supervisor = supervisor_of(folder);
   if (!supervisor || (!own.launch.empty() && supervisor->launch == own.launch)) return;
   throw_in_use(folder, supervisor->process + ", which starts its ranks again");
-}
-
-std::string host_name() {
-  char name[HOST_NAME_MAX + 1] = {};
-  gethostname(name, HOST_NAME_MAX);
-  return name;
 }
 
 // Returns this folder and its parents that do not exist, the innermost first.

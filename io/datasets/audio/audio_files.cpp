@@ -2,9 +2,9 @@
 #include "io/datasets/audio/audio_files.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cstdint>
 
+#include "core/base/file_names.h"
 #include "core/base/format.h"
 #include "io/datasets/class_folders.h"
 #include "io/datasets/dataset.h"
@@ -13,11 +13,7 @@
 namespace trainctl {
 namespace {
 
-std::string lower_ending(const std::string& name) {
-  std::string ending = name.substr(without_ending(name).size());
-  std::transform(ending.begin(), ending.end(), ending.begin(), [](unsigned char c) { return std::tolower(c); });
-  return ending;
-}
+std::string lower_ending(const std::string& name) { return lower_case(name.substr(without_ending(name).size())); }
 
 bool is_other_sound(const std::string& ending) {
   constexpr const char* endings[] = {".mp3", ".flac", ".ogg", ".opus", ".m4a", ".aac", ".aiff", ".aif", ".wma"};

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/base/file_names.h"
 #include "core/base/files.h"
 #include "core/base/format.h"
 #include "io/datasets/images/image_codec.h"
@@ -30,11 +31,7 @@ std::size_t ending_length(const std::string& name) {
 }
 
 // The ending of a file name in lower case: ".jpg" for "cat.JPG".
-std::string ending_of(const std::string& name) {
-  std::string ending = name.substr(name.size() - ending_length(name));
-  std::transform(ending.begin(), ending.end(), ending.begin(), [](unsigned char c) { return std::tolower(c); });
-  return ending;
-}
+std::string ending_of(const std::string& name) { return lower_case(name.substr(name.size() - ending_length(name))); }
 
 bool is_image(const std::string& ending) {
   return is_among(ending, {".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".webp", ".gif", ".bmp", ".dib"});

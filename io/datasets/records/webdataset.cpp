@@ -28,9 +28,7 @@ bool is_tar(const std::string& name) { return has_ending(name, {".tar"}); }
 std::pair<std::string, std::string> key_and_ending(const std::string& name) {
   const std::size_t base = name.rfind('/') == std::string::npos ? 0 : name.rfind('/') + 1;
   const std::size_t dot = std::min(name.find('.', base), name.size());
-  std::string ending = dot < name.size() ? name.substr(dot + 1) : "";
-  std::transform(ending.begin(), ending.end(), ending.begin(), [](unsigned char c) { return std::tolower(c); });
-  return {name.substr(0, dot), ending};
+  return {name.substr(0, dot), dot < name.size() ? lower_case(name.substr(dot + 1)) : ""};
 }
 
 // Reads the class number in a file; blanks and line ends around the number are ignored.

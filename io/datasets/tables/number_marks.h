@@ -28,8 +28,8 @@ struct NumberMarks {
 // digits after a 0, and IP addresses, are no numbers.
 std::optional<NumberMarks> number_marks(std::string_view text);
 
-// Whether a text consists of digits and spaces, so that it may be a number with spaces between thousands or an
-// identification such as a telephone number.
+// Whether a text consists of digits and spaces. Such a text is a number with spaces between thousands, or a name such
+// as a telephone number.
 bool is_digits_and_spaces(std::string_view text);
 
 // Returns the shortest spelling of a number in digits: "1" for "1", "1.0", "+1" and "01"; "" for any other text.
