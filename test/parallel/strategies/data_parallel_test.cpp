@@ -1,7 +1,7 @@
 // Tests data parallelism: buckets cover every gradient exactly once, and every element is reduced after it is final and
 // before it is used.
 #include "core/optim/choices.h"
-#include "parallel/strategies/data.h"
+#include "parallel/strategies/table.h"
 
 #include <algorithm>
 #include <map>
