@@ -11,6 +11,7 @@
 #include "core/graph/ops/collectives.h"
 #include "core/graph/ops/dense.h"
 #include "core/graph/ops/training/update.h"
+#include "core/optim/optimizer.h"
 #include "core/program/finish.h"
 #include "io/yaml/yaml.h"
 #include "parallel/strategies/buckets.h"
