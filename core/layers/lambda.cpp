@@ -3,7 +3,6 @@
 #include <map>
 
 #include "core/base/format.h"
-#include "core/layers/expression/input_names.h"
 #include "core/layers/expression/layer_expression.h"
 #include "core/layers/initializers.h"
 #include "core/layers/regularizers.h"

@@ -2,15 +2,12 @@
 #include "core/layers/table.h"
 
 #include "core/layers/attention/multi_head_attention.h"
-#include "core/layers/blocks.h"
 #include "core/layers/convolutional/convolution.h"
 #include "core/layers/dense.h"
 #include "core/layers/merging/merging.h"
-#include "core/layers/normalization/batch_normalization.h"
 #include "core/layers/normalization/layer_normalization.h"
 #include "core/layers/pooling/pooling2d.h"
 #include "core/layers/regularization/dropout.h"
-#include "core/layers/simple.h"
 
 namespace trainctl {
 
@@ -64,7 +61,7 @@ const ChoiceTable& layer_choices() {
                                      average_pooling1d(),
                                      global_max_pooling1d(),
                                      global_average_pooling1d(),
-                                     BatchNormalizationOptions::keys(),
+                                     batch_normalization(),
                                      LayerNormalizationOptions::keys(),
                                      rms_normalization(),
                                      group_normalization(),
@@ -89,13 +86,13 @@ const ChoiceTable& layer_choices() {
                                      gaussian_noise(),
                                      gaussian_dropout(),
                                      alpha_dropout(),
-                                     ActivationLayerOptions::keys(),
+                                     activation(),
                                      relu(),
                                      leaky_relu(),
                                      elu(),
                                      softmax(),
                                      prelu(),
-                                     FlattenOptions::keys(),
+                                     flatten(),
                                      reshape(),
                                      permute(),
                                      AddOptions::keys(),
@@ -107,8 +104,8 @@ const ChoiceTable& layer_choices() {
                                      maximum(),
                                      minimum(),
                                      ConcatenateOptions::keys(),
-                                     ResidualOptions::keys(),
-                                     RepeatOptions::keys(),
+                                     residual(),
+                                     repeat(),
                                  }};
   return table;
 }

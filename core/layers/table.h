@@ -6,10 +6,12 @@
 namespace trainctl {
 
 // Sections of layers that have no header.
+Section activation();
 Section additive_attention();
 Section alpha_dropout();
 Section attention();
 Section average();
+Section batch_normalization();
 Section bidirectional();
 Section average_pooling1d();
 Section average_pooling3d();
@@ -30,6 +32,7 @@ Section dot();
 Section einsum_dense();
 Section elu();
 Section embedding();
+Section flatten();
 Section gated_linear_unit();
 Section gaussian_dropout();
 Section gaussian_noise();
@@ -56,9 +59,11 @@ Section permute();
 Section position_embedding();
 Section prelu();
 Section relu();
+Section repeat();
 Section rescaling();
 Section repeat_vector();
 Section reshape();
+Section residual();
 Section reversible_embedding();
 Section rms_normalization();
 Section rotary_embedding();

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/metrics/output.h"
 
 namespace trainctl {
 namespace {

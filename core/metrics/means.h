@@ -7,10 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "core/metrics/output.h"
 #include "core/metrics/result.h"
 
 namespace trainctl {
+
+struct ResolvedOutput;
 
 // The results of a run with these outputs: the loss, which is the weighted sum of the outputs' losses; the loss of each
 // output if there are several ("output_loss" for an output without a name), and of added losses; the metrics.

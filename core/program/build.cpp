@@ -14,6 +14,7 @@
 #include "core/graph/ops/collectives.h"
 #include "core/graph/passes/cache_positions.h"
 #include "core/graph/passes/fuse.h"
+#include "core/optim/optimizer.h"
 #include "core/program/builder.h"
 #include "core/program/finish.h"
 #include "core/program/output_head.h"

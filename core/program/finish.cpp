@@ -12,6 +12,7 @@
 #include "core/graph/ops/training/restore.h"
 #include "core/graph/ops/training/spectral_norm.h"
 #include "core/graph/ops/training/update.h"
+#include "core/optim/optimizer.h"
 #include "core/program/norm_ops.h"
 
 namespace trainctl {

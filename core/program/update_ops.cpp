@@ -10,6 +10,7 @@
 #include "core/graph/ops/training/gradients.h"
 #include "core/graph/ops/training/moving_average.h"
 #include "core/graph/ops/training/update.h"
+#include "core/optim/optimizer.h"
 
 namespace trainctl {
 namespace {

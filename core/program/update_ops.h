@@ -5,10 +5,11 @@
 #include <vector>
 
 #include "core/graph/graph.h"
-#include "core/optim/optimizer.h"
 #include "core/program/program.h"
 
 namespace trainctl {
+
+struct OptimizerOptions;
 
 // A running statistic and its update: moving = momentum * moving + (1 - momentum) * sum / count.
 struct StatisticUpdate {

@@ -6,8 +6,7 @@
 #include <vector>
 
 #include "core/base/format.h"
-#include "core/layers/model/continued.h"
-#include "core/layers/model/replaced.h"
+#include "core/layers/model/included.h"
 #include "core/spec/values.h"
 #include "io/yaml/text.h"
 #include "io/yaml/yaml.h"

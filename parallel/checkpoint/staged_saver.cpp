@@ -1,12 +1,13 @@
 // Copies snapshots on the training thread and writes them on another thread.
 #include "parallel/checkpoint/staged_saver.h"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <utility>
 
-#include "core/base/background_thread.h"
 #include "core/base/clock.h"
 #include "core/base/failure.h"
 #include "core/base/format.h"
@@ -24,6 +25,14 @@ std::vector<NamedTensor> written_tensors(const ShardPlan& plan, int rank, const 
   std::vector<NamedTensor> written;
   for (const NamedTensor& shard : plan.shards_of(rank)) written.push_back(*held_by_name.at(shard.name));
   return written;
+}
+
+// Makes the calling thread a batch thread: when it wakes up, it does not interrupt a thread that computes. If the
+// system refuses, the thread is scheduled as before. The thread keeps its priority: with a lower one, ranks that wait
+// actively for a save would take the core from the thread that saves.
+void work_in_background() {
+  const sched_param none{};
+  sched_setscheduler(0, SCHED_BATCH, &none);  // 0: the calling thread
 }
 
 }  // namespace

@@ -8,11 +8,11 @@
 #include <optional>
 #include <utility>
 
-#include "core/base/build_id.h"
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
 #include "core/base/table.h"
+#include "core/base/version.h"
 #include "parallel/launch/agent/chief.h"
 #include "parallel/launch/agent/secret.h"
 #include "parallel/launch/config_text.h"

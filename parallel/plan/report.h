@@ -7,7 +7,6 @@
 
 #include "parallel/plan/prediction.h"
 #include "parallel/plan/recovery.h"
-#include "parallel/plan/save_interval.h"
 
 namespace trainctl {
 

@@ -1,5 +1,5 @@
 // Adds the reductions of data parallelism to a program.
-#include "parallel/strategies/data.h"
+#include "parallel/strategies/table.h"
 
 #include <limits>
 #include <utility>

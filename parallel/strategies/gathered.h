@@ -25,9 +25,9 @@ GatherOps gather_ops(const Program& program, TensorId shard, TensorId part, Tens
 // If the layout shards parameters, adds the ops that gather them. With `shard: parameters` each bucket is gathered
 // before the first op that reads it, in the forward pass and again in the backward pass. Between the passes no rank
 // holds the whole bucket. With overlap the next two buckets are gathered while the ops that read this one run.
-// Otherwise they are gathered once for each step (gathered_once.h). With `parameter_dtype: bfloat16`, buckets of
-// matrices are rounded before they are gathered. Applies to training and evaluation programs; other programs are not
-// changed.
+// Otherwise they are gathered once for each step, before the first forward pass. With `parameter_dtype: bfloat16`,
+// buckets of matrices are rounded before they are gathered. Applies to training and evaluation programs; other programs
+// are not changed.
 Program gather_parameters(Program program, const MeshRank& rank, const Strategy& strategy);
 
 }  // namespace trainctl

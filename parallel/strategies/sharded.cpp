@@ -1,5 +1,5 @@
 // Adds the sharded reduction and update to a program.
-#include "parallel/strategies/sharded.h"
+#include "parallel/strategies/table.h"
 
 #include <iterator>
 #include <limits>

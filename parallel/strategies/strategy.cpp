@@ -3,19 +3,22 @@
 
 #include <utility>
 
-#include "parallel/strategies/data.h"
 #include "parallel/strategies/gathered.h"
 #include "parallel/strategies/pipeline/pipeline.h"
-#include "parallel/strategies/recompute/recompute.h"
-#include "parallel/strategies/reproducible/reproducible.h"
-#include "parallel/strategies/sharded.h"
-#include "parallel/strategies/synchronized.h"
+#include "parallel/strategies/table.h"
 #include "parallel/strategies/tensor/gather_again.h"
-#include "parallel/strategies/tensor/shared_parameters.h"
-#include "parallel/strategies/tensor/split_layers.h"
 
 namespace trainctl {
 namespace {
+
+// A strategy consists of two functions; each may be null. The functions return their argument unchanged if the mesh or
+// the options do not use the strategy.
+struct StrategyEntry {
+  // Returns this rank's shard of the forward graph.
+  Graph (*cut)(Graph graph, const MeshRank& rank, const Strategy& strategy) = nullptr;
+  // Adds the rank's communication to a program that has no flat layout yet.
+  Program (*distribute)(Program program, const MeshRank& rank, const Strategy& strategy) = nullptr;
+};
 
 // The strategies in the order in which they are applied.
 constexpr StrategyEntry strategies[] = {

@@ -20,15 +20,6 @@ struct Strategy {
   std::set<std::string> recomputed = {};
 };
 
-// A strategy consists of two functions; each may be null. The functions return their argument unchanged if the mesh or
-// the options do not use the strategy.
-struct StrategyEntry {
-  // Returns this rank's shard of the forward graph.
-  Graph (*cut)(Graph graph, const MeshRank& rank, const Strategy& strategy) = nullptr;
-  // Adds the rank's communication to a program that has no flat layout yet.
-  Program (*distribute)(Program program, const MeshRank& rank, const Strategy& strategy) = nullptr;
-};
-
 // Combines all strategies, in the order of the table, into the functions applied to the graphs and programs of a rank.
 Parallelism parallelism(const Strategy& strategy, int rank);
 

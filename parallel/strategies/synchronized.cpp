@@ -1,5 +1,5 @@
 // Adds synchronized batch normalization to a graph.
-#include "parallel/strategies/synchronized.h"
+#include "parallel/strategies/table.h"
 
 #include <utility>
 

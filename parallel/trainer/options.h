@@ -14,7 +14,6 @@
 #include "core/metrics/loss_reduction.h"
 #include "core/metrics/monitor.h"
 #include "core/optim/choices.h"
-#include "core/optim/moving_average.h"
 #include "core/spec/by_name.h"
 #include "core/spec/values.h"
 #include "core/tensor/dtype.h"
@@ -40,6 +39,13 @@ enum class RateScaling { off, by_ranks };
 template <>
 struct EnumNames<RateScaling> {
   static constexpr EnumName<RateScaling> names[] = {{RateScaling::off, "false"}, {RateScaling::by_ranks, "true"}};
+};
+
+// A moving average of all weights, as use_ema of Keras' optimizers.
+struct MovingAverageOptions {
+  double momentum = 0.99;
+
+  static Keys<MovingAverageOptions> keys();
 };
 
 struct TrainOptions {

@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/base/format.h"
+#include "parallel/strategies/op_cost.h"
 #include "parallel/strategies/programs.h"
 #include "parallel/strategies/recompute/blocks.h"
 

@@ -12,11 +12,65 @@
 #include "core/base/table.h"
 #include "io/datasets/images/image_files.h"
 #include "io/datasets/images/mask_codec.h"
+#include "run/draft/class_splits.h"
 #include "run/draft/draft.h"
-#include "run/draft/mask_folders.h"
 
 namespace trainctl {
 namespace {
+
+// The folders of the images and of the masks of a split.
+struct MaskFolders {
+  std::string images, masks;
+
+  bool found() const { return !images.empty(); }
+};
+
+// The folders of all splits; those of the last two may be absent.
+struct MaskSplits {
+  MaskFolders training, validation, test;
+};
+
+bool has_image_files(const std::string& folder) {
+  return !folder.empty() && is_folder(folder) && !list_images(folder).images.empty();
+}
+
+// The images and masks that lie side by side in a folder.
+MaskFolders folders_in(const std::string& folder) {
+  static const std::vector<std::string> images{"images", "image", "imgs", "img"};
+  static const std::vector<std::string> masks{"masks",        "mask",          "labels",      "annotations",
+                                              "segmentation", "segmentations", "ground_truth"};
+  const MaskFolders found{first_in_folder(folder, images), first_in_folder(folder, masks)};
+  return has_image_files(found.images) && has_image_files(found.masks) ? found : MaskFolders();
+}
+
+// The folder of a split in a folder; "" if there is none.
+std::string folder_of(const std::string& folder, NamedSplit split) {
+  for (const FolderEntry& entry : list_folder(folder)) {
+    const std::string path = folder + "/" + entry.name;
+    if (split_named(entry.name) == split && is_folder(path)) return path;
+  }
+  return "";
+}
+
+// Looks for folders with the usual names: images and masks side by side, in a folder for each split, or with a folder
+// for each split in both. Returns none if there are no such folders with images.
+MaskSplits mask_splits(const std::string& folder) {
+  MaskSplits splits;
+  const MaskFolders all = folders_in(folder);
+  const auto split = [&](NamedSplit name) -> MaskFolders {
+    if (!all.found()) {
+      const std::string path = folder_of(folder, name);
+      return path.empty() ? MaskFolders() : folders_in(path);
+    }
+    const MaskFolders inner{folder_of(all.images, name), folder_of(all.masks, name)};
+    return has_image_files(inner.images) && has_image_files(inner.masks) ? inner : MaskFolders();
+  };
+  splits.training = split(NamedSplit::training);
+  if (!splits.training.found()) return {all, {}, {}};
+  splits.validation = split(NamedSplit::validation);
+  splits.test = split(NamedSplit::test);
+  return splits;
+}
 
 constexpr std::size_t most_classes = 64;
 constexpr std::int64_t smallest_mask_side = 8, largest_mask_side = 128;

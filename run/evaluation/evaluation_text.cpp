@@ -1,11 +1,10 @@
 // Builds the tables and the JSON object of an evaluation.
-#include "run/evaluation/evaluation_text.h"
+#include "run/evaluation/evaluation.h"
 
 #include "core/base/format.h"
 #include "core/base/json.h"
 #include "core/base/table.h"
 #include "core/metrics/class_scores.h"
-#include "parallel/trainer/evaluate.h"
 
 namespace trainctl {
 namespace {

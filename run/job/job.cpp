@@ -13,6 +13,7 @@
 #include "parallel/checkpoint/written_bytes.h"
 #include "parallel/comm/text.h"
 #include "parallel/plan/prediction.h"
+#include "parallel/strategies/op_cost.h"
 #include "parallel/trainer/batch_sizes.h"
 #include "parallel/trainer/initial_weights.h"
 #include "parallel/trainer/recompute_choice.h"

@@ -8,6 +8,7 @@
 #include "core/base/log.h"
 #include "parallel/plan/alternatives.h"
 #include "parallel/plan/report.h"
+#include "parallel/strategies/op_cost.h"
 #include "parallel/strategies/tensor/gather_again.h"
 #include "parallel/trainer/batch_sizes.h"
 #include "parallel/trainer/recompute_choice.h"

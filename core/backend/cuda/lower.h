@@ -2,6 +2,8 @@
 // kernels made from functions.
 #pragma once
 
+#include <nvtx3/nvToolsExt.h>
+
 #include <memory>
 #include <string>
 #include <utility>
@@ -9,7 +11,6 @@
 
 #include "core/backend/choices.h"
 #include "core/backend/cuda/runtime/device.h"
-#include "core/backend/cuda/runtime/range.h"
 #include "core/backend/cuda/runtime/streams.h"
 #include "core/backend/op_context.h"
 #include "core/base/error.h"
@@ -34,6 +35,16 @@ struct Buffers : OpBuffers {
 // Queues a copy of an input to output 0, to which the op then adds. Queues no copy if the op runs in place, that is, if
 // the input and the output have the same address.
 void copy_unless_in_place(const Buffers& buffers, std::size_t input, std::int64_t bytes);
+
+// A range that Nsight Systems and Nsight Compute show around the work that the host queues. Without a profiler it has
+// no effect.
+class Range {
+ public:
+  explicit Range(const std::string& name) { nvtxRangePushA(name.c_str()); }
+  ~Range() { nvtxRangePop(); }
+  Range(const Range&) = delete;
+  Range& operator=(const Range&) = delete;
+};
 
 // A kernel that queues its work by body(buffers); an Error that the body throws gets the op's label.
 template <class Body>

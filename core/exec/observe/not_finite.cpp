@@ -8,7 +8,6 @@
 #include "core/backend/single_op.h"
 #include "core/base/format.h"
 #include "core/base/json.h"
-#include "core/exec/observe/part_names.h"
 #include "core/exec/observe/position_in_step.h"
 #include "core/exec/observe/tensor_words.h"
 #include "core/graph/ops/reshaping/shaping.h"

@@ -1,7 +1,10 @@
-// Appends the ops of an expression to a layer.
+// Appends the ops of an expression to a layer, and checks the names of its inputs.
 #include "core/layers/expression/layer_expression.h"
 
+#include <algorithm>
 #include <utility>
+
+#include "core/base/format.h"
 
 namespace trainctl {
 
@@ -33,6 +36,19 @@ Feature expand_expression(Layer& layer, const Feature& input, std::string_view t
   std::map<std::string, ExpressionOperand> names{{"x", builder.evaluate(parse_expression("x"))}};
   for (const auto& [name, value] : numbers) names[name] = builder.number(value, 0);
   return layer.output(builder.tensor(builder.evaluate(parse_expression(text), names)));
+}
+
+void check_input_names(std::vector<std::string> names, std::size_t given, const Node& node, Reader& reader) {
+  const Node* inputs = node.find("inputs");
+  const SourceLocation& location = inputs != nullptr ? inputs->location : node.location;
+  if (names.size() != given) {
+    reader.error(location, format("`inputs` must name the {} of the expression, in the order of `from`",
+                                  given == 1 ? std::string("input") : format("{} inputs", given)));
+  }
+  std::sort(names.begin(), names.end());
+  if (std::adjacent_find(names.begin(), names.end()) != names.end()) {
+    reader.error(location, "two inputs have the same name");
+  }
 }
 
 }  // namespace trainctl

@@ -6,7 +6,7 @@
 
 #include "core/base/format.h"
 #include "core/expression/syntax.h"
-#include "core/layers/expression/input_names.h"
+#include "core/layers/expression/layer_expression.h"
 #include "core/spec/suggestion.h"
 
 namespace trainctl {

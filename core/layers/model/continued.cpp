@@ -1,11 +1,10 @@
 // Keeps the first layers of an included network and appends others.
-#include "core/layers/model/continued.h"
+#include "core/layers/model/included.h"
 
 #include <algorithm>
 #include <set>
 
 #include "core/base/format.h"
-#include "core/layers/model/included.h"
 #include "core/layers/model/names.h"
 #include "core/spec/suggestion.h"
 

@@ -18,8 +18,8 @@ namespace trainctl {
 struct ModelOptions {
   Reference preset;
   Node with;
-  Reference until;  // empty once continue_network() has run (core/layers/model/continued.h)
-  Node replace;     // empty once replace_layers() has run (core/layers/model/replaced.h)
+  Reference until;  // empty once continue_network() has run (core/layers/model/included.h)
+  Node replace;     // empty once replace_layers() has run (core/layers/model/included.h)
   LayerList layers;
   std::optional<WeightsOptions> weights;
   std::vector<Reference> inputs;  // names of the inputs; empty: one input, which the first layer reads

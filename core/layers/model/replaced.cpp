@@ -1,12 +1,11 @@
 // Replaces layers of an included network by others.
-#include "core/layers/model/replaced.h"
+#include "core/layers/model/included.h"
 
 #include <optional>
 #include <set>
 #include <utility>
 
 #include "core/base/format.h"
-#include "core/layers/model/included.h"
 #include "core/layers/model/names.h"
 #include "core/layers/table.h"
 #include "core/spec/suggestion.h"

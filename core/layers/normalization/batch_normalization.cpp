@@ -1,11 +1,60 @@
-// batch_normalization: gamma, beta, moving_mean and moving_variance (channels).
-#include "core/layers/normalization/batch_normalization.h"
-
+// batch_normalization: normalizes each channel over the batch and all other dimensions; gamma, beta, moving_mean and
+// moving_variance (channels).
 #include "core/graph/ops/normalization/batch_norm.h"
+#include "core/layers/initializers.h"
+#include "core/layers/layer.h"
+#include "core/layers/table.h"
 
 namespace trainctl {
+namespace {
 
-Keys<BatchNormalizationOptions> BatchNormalizationOptions::keys() {
+struct BatchNormalizationOptions final : ChainedLayer {
+  double momentum = 0.99;
+  double epsilon = 1e-3;
+  bool center = true;
+  bool scale = true;
+  bool synchronized = false;
+  InitializerChoice beta_initializer{"zeros"};
+  InitializerChoice gamma_initializer{"ones"};
+
+  Feature expand(Layer& layer, const std::vector<Feature>& inputs) const override {
+    if (inputs[0].masked()) {
+      return layer.error(
+          "its input has a padding mask, and statistics over the positions that are not padding are not supported: use "
+          "layer_normalization",
+          inputs[0]);
+    }
+    const std::int64_t channels = layer.shape(inputs[0]).back();
+    const BatchNormAttributes attributes{static_cast<float>(epsilon), scale, center, false, false};
+    std::vector<TensorId> operands{inputs[0].tensor};
+    if (scale) {
+      operands.push_back(layer.parameter("gamma", {channels}, make_initializer(gamma_initializer, {channels}), false));
+    }
+    if (center) {
+      operands.push_back(layer.parameter("beta", {channels}, make_initializer(beta_initializer, {channels}), false));
+    }
+    const bool by_batch = layer.training() && !layer.frozen();
+    TensorId mean = no_tensor, variance = no_tensor, y = no_tensor;
+    if (by_batch) {
+      auto norm = std::make_shared<BatchNorm>(attributes);
+      norm->synchronized = synchronized;
+      const auto outputs = layer.op(std::move(norm), operands, {"mean", "variance"});
+      y = outputs[0], mean = outputs[1], variance = outputs[2];
+    }
+    const auto keep = static_cast<float>(momentum);
+    const TensorId moving_mean = layer.statistic("moving_mean", channels, keep, 0, mean);
+    const TensorId moving_variance = layer.statistic("moving_variance", channels, keep, 1, variance);
+    if (!by_batch) {
+      operands.insert(operands.end(), {moving_mean, moving_variance});
+      y = layer.op(std::make_shared<BatchNormInference>(attributes), operands)[0];
+    }
+    return layer.output(y);
+  }
+};
+
+}  // namespace
+
+Section batch_normalization() {
   using O = BatchNormalizationOptions;
   return layer_keys<O>("batch_normalization",
                        "Normalizes each channel to mean 0 and variance 1 over the batch, then scales by gamma and "
@@ -20,40 +69,6 @@ Keys<BatchNormalizationOptions> BatchNormalizationOptions::keys() {
            "otherwise each replica normalizes its samples by its own statistics.")
       .key("beta_initializer", &O::beta_initializer, "Initial values of beta.")
       .key("gamma_initializer", &O::gamma_initializer, "Initial values of gamma.");
-}
-
-Feature BatchNormalizationOptions::expand(Layer& layer, const std::vector<Feature>& inputs) const {
-  if (inputs[0].masked()) {
-    return layer.error(
-        "its input has a padding mask, and statistics over the positions that are not padding are not supported: use "
-        "layer_normalization",
-        inputs[0]);
-  }
-  const std::int64_t channels = layer.shape(inputs[0]).back();
-  const BatchNormAttributes attributes{static_cast<float>(epsilon), scale, center, false, false};
-  std::vector<TensorId> operands{inputs[0].tensor};
-  if (scale) {
-    operands.push_back(layer.parameter("gamma", {channels}, make_initializer(gamma_initializer, {channels}), false));
-  }
-  if (center) {
-    operands.push_back(layer.parameter("beta", {channels}, make_initializer(beta_initializer, {channels}), false));
-  }
-  const bool by_batch = layer.training() && !layer.frozen();
-  TensorId mean = no_tensor, variance = no_tensor, y = no_tensor;
-  if (by_batch) {
-    auto norm = std::make_shared<BatchNorm>(attributes);
-    norm->synchronized = synchronized;
-    const auto outputs = layer.op(std::move(norm), operands, {"mean", "variance"});
-    y = outputs[0], mean = outputs[1], variance = outputs[2];
-  }
-  const auto keep = static_cast<float>(momentum);
-  const TensorId moving_mean = layer.statistic("moving_mean", channels, keep, 0, mean);
-  const TensorId moving_variance = layer.statistic("moving_variance", channels, keep, 1, variance);
-  if (!by_batch) {
-    operands.insert(operands.end(), {moving_mean, moving_variance});
-    y = layer.op(std::make_shared<BatchNormInference>(attributes), operands)[0];
-  }
-  return layer.output(y);
 }
 
 }  // namespace trainctl

@@ -1,8 +1,16 @@
 // Tokenizes a corpus on all cores into a file of the cache.
 #include "io/datasets/text/token_cache.h"
 
-#include <algorithm>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
+#include <functional>
+#include <system_error>
+
+#include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/base/format.h"
 #include "core/base/hash.h"
@@ -11,7 +19,6 @@
 #include "io/checkpoint/atomic_file.h"
 #include "io/datasets/cache_folder.h"
 #include "io/datasets/preparation.h"
-#include "io/datasets/text/cache_lock.h"
 #include "io/datasets/text/corpus_hash.h"
 #include "io/datasets/text/ordered_work.h"
 #include "io/datasets/text/token_file.h"
@@ -132,6 +139,46 @@ std::optional<TokenStream> open_whole(const std::string& path) {
     return std::nullopt;
   }
 }
+
+// A lock that one process at a time holds while it makes a file of the cache.
+class CacheLock {
+ public:
+  // Waits for the lock `path`, a file that exists while a process holds the lock or waits for it. Calls `waits` once if
+  // another process holds it. A process that ends releases its lock. Throws Error{resource} if the file cannot be made.
+  // If the file system has no locks, logs a warning and continues without one.
+  CacheLock(const std::string& path, const std::function<void()>& waits) : path_(path) {
+    descriptor_ = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (descriptor_ < 0) {
+      throw Error(ErrorKind::resource, SourceLocation{path},
+                  "this file of the cache cannot be written: " + std::generic_category().message(errno),
+                  "set `data.cache_path` to a folder that can be written");
+    }
+    int flags = LOCK_EX | LOCK_NB;
+    while (flock(descriptor_, flags) != 0) {
+      if (errno == EINTR) continue;
+      if (errno == EWOULDBLOCK) {
+        waits();
+        flags = LOCK_EX;
+        continue;
+      }
+      log::warning(
+          format("{}: {}: several processes may prepare the same data", path, std::generic_category().message(errno)));
+      return;
+    }
+  }
+  // A process that waits for a lock whose file is removed gets the lock nevertheless; one that comes later makes a new
+  // file. Both then find what this process made, or make it again: each writes under a temporary name of its own.
+  ~CacheLock() {
+    unlink(path_.c_str());
+    close(descriptor_);
+  }
+  CacheLock(const CacheLock&) = delete;
+  CacheLock& operator=(const CacheLock&) = delete;
+
+ private:
+  std::string path_;
+  int descriptor_ = -1;
+};
 
 }  // namespace
 

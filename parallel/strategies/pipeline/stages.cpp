@@ -9,6 +9,7 @@
 #include "core/graph/passes/fuse.h"
 #include "core/layers/model/names.h"
 #include "core/spec/suggestion.h"
+#include "parallel/strategies/op_cost.h"
 #include "parallel/strategies/pipeline/pipeline.h"
 
 namespace trainctl {

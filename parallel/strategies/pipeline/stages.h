@@ -7,10 +7,11 @@
 
 #include "core/graph/graph.h"
 #include "core/spec/reader.h"
-#include "parallel/strategies/op_cost.h"
 #include "parallel/strategies/options.h"
 
 namespace trainctl {
+
+struct ByteCosts;
 
 // The stage of each layer by its path, for every layer that has ops. A stage is a run of consecutive layers.
 using Stages = std::map<std::string, int>;

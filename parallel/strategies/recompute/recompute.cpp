@@ -1,5 +1,5 @@
 // Adds recomputation to a program.
-#include "parallel/strategies/recompute/recompute.h"
+#include "parallel/strategies/table.h"
 
 #include <algorithm>
 #include <map>

@@ -1,5 +1,5 @@
 // Adds the reductions of reproducible mode to a program.
-#include "parallel/strategies/reproducible/reproducible.h"
+#include "parallel/strategies/table.h"
 
 #include <algorithm>
 #include <functional>

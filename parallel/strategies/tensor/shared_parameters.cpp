@@ -1,5 +1,5 @@
 // Replaces identities of parameters by the parameters.
-#include "parallel/strategies/tensor/shared_parameters.h"
+#include "parallel/strategies/table.h"
 
 #include <map>
 #include <vector>

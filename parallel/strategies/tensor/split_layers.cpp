@@ -1,5 +1,5 @@
 // Walks over the ops of a forward graph and builds this rank's shard of it.
-#include "parallel/strategies/tensor/split_layers.h"
+#include "parallel/strategies/table.h"
 
 #include <algorithm>
 #include <map>

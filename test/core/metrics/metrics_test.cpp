@@ -8,6 +8,7 @@
 
 #include "core/graph/ops/metrics/metrics.h"
 #include "core/metrics/means.h"
+#include "core/metrics/output.h"
 #include "core/spec/values.h"
 #include "test/catch.h"
 

@@ -1,7 +1,7 @@
 // Tests data parallelism: buckets cover every gradient exactly once, and every element is reduced after it is final and
 // before it is used.
 #include "core/optim/choices.h"
-#include "parallel/strategies/data.h"
+#include "parallel/strategies/table.h"
 
 #include <algorithm>
 #include <map>
@@ -11,6 +11,7 @@
 #include "core/graph/ops/collectives.h"
 #include "core/graph/ops/dense.h"
 #include "core/graph/ops/training/update.h"
+#include "core/optim/optimizer.h"
 #include "core/program/finish.h"
 #include "io/yaml/yaml.h"
 #include "parallel/strategies/buckets.h"

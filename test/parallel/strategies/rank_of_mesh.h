@@ -16,6 +16,7 @@
 #include "core/exec/engine.h"
 #include "core/layers/model/model.h"
 #include "parallel/mesh/axes.h"
+#include "parallel/strategies/op_cost.h"
 #include "parallel/strategies/pipeline/stages.h"
 #include "parallel/strategies/programs.h"
 #include "parallel/trainer/initial_weights.h"

@@ -1,5 +1,6 @@
 // Tests that recomputing activations changes the memory of a step, but no bit of its results.
-#include "parallel/strategies/recompute/recompute.h"
+#include "parallel/strategies/op_cost.h"
+#include "parallel/strategies/table.h"
 
 #include <algorithm>
 #include <map>

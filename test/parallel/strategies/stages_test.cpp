@@ -1,6 +1,7 @@
 // Tests the stages of pipelines: balanced stages have the lowest maximum cost, stages given in the config are used, and
 // impossible ones are refused with their line.
 #include "parallel/strategies/pipeline/stages.h"
+#include "parallel/strategies/op_cost.h"
 
 #include <algorithm>
 #include <map>

@@ -14,7 +14,7 @@
 #include "core/graph/passes/differentiate.h"
 #include "core/program/parameter_layout.h"
 #include "parallel/mesh/axes.h"
-#include "parallel/strategies/tensor/split_layers.h"
+#include "parallel/strategies/table.h"
 #include "test/catch.h"
 #include "test/parallel/comm/on_threads.h"
 

@@ -32,7 +32,7 @@ struct BatchNormAttributes {
 struct BatchNorm final : OpDef {
   BatchNormAttributes a;
   // Whether to use the statistics of all replicas. If there are several, synchronized ops replace this op
-  // (parallel/strategies/synchronized.h).
+  // (parallel/strategies/synchronized.cpp).
   bool synchronized = false;
 
   explicit BatchNorm(BatchNormAttributes attributes) : a(attributes) {}

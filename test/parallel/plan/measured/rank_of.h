@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/compile/compile.h"
+#include "parallel/strategies/op_cost.h"
 #include "parallel/strategies/strategy.h"
 #include "test/core/program/job.h"
 

@@ -4,11 +4,14 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <type_traits>
 #include <utility>
 
 #include "core/backend/cpu/kernels.h"
 #include "core/backend/cpu/simd/dropping.h"
-#include "core/backend/cpu/simd/float_rows.h"
+#include "core/backend/cpu/simd/simd.h"
 #include "core/graph/ops/recurrent.h"
 
 namespace trainctl::cpu {
@@ -46,6 +49,34 @@ class WorkspaceLayout {
 template <class T>
 const T* input_or_null(const Buffers& buffers, int number) {
   return number < 0 ? nullptr : buffers.in<T>(static_cast<std::size_t>(number));
+}
+
+// Returns the row in float32: the row itself, or its values converted to `scratch`.
+template <class T>
+TRAINCTL_INLINE inline const float* widened(const T* row, std::int64_t count, float* scratch) {
+  if constexpr (std::is_same_v<T, float>) {
+    static_cast<void>(count), static_cast<void>(scratch);
+    return row;
+  } else {
+#pragma omp simd
+    for (std::int64_t i = 0; i < count; ++i) scratch[i] = load(row[i]);
+    return scratch;
+  }
+}
+
+template <class T>
+TRAINCTL_INLINE inline void store_row(const float* from, std::int64_t count, T* to) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < count; ++i) to[i] = store<T>(from[i]);
+}
+
+// Returns load(store<T>(value)), computed with 32-bit operations only.
+template <class T>
+TRAINCTL_INLINE inline float rounded(float value) {
+  if constexpr (std::is_same_v<T, float>) return value;
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  const std::uint32_t nearest = (bits + 0x7fff + ((bits >> 16) & 1)) & 0xffff0000u;
+  return (bits & 0x7fffffff) > 0x7f800000 ? value : std::bit_cast<float>(nearest);
 }
 
 // Copies the states of samples [first, last), rows of `units` values, to float32 rows; sets them to 0 if there are
