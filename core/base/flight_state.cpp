@@ -48,10 +48,9 @@ flight::Header read_header(const InputFile& file) {
                                flight::version));
   }
   const auto has_ranks = [&](const FlightGroup& group) {
-    if (group.count == 0) return true;
+    if (group.count <= 0) return group.count == 0;
     const std::int64_t last = group.first + std::int64_t{group.stride} * (group.count - 1);
-    return group.count > 0 && std::min<std::int64_t>(group.first, last) >= 0 &&
-           std::max<std::int64_t>(group.first, last) < header.ranks;
+    return std::min<std::int64_t>(group.first, last) >= 0 && std::max<std::int64_t>(group.first, last) < header.ranks;
   };
   const auto is_valid = [&](const flight::LineHeader& line) {
     return line.capacity > 0 && line.capacity <= largest_ring && line.offset % 64 == 0 &&

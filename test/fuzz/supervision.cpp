@@ -24,6 +24,7 @@ namespace {
 void check(const FlightState& state) {
   expect(state.rank >= 0 && state.rank < state.ranks, "a rank is outside the run");
   for (const FlightHistory& line : state.lines) {
+    expect(line.group.count >= 0, "a group has fewer ranks than none");
     const std::int64_t last = line.group.first + std::int64_t{line.group.stride} * (line.group.count - 1);
     if (line.group.count > 0) expect(std::max<std::int64_t>(line.group.first, last) < state.ranks, "no such rank");
     for (const FlightEvent& event : line.events) {
