@@ -63,8 +63,9 @@ int run_eval(EvalOptions& options) {
     return *code;
   options.request.config_file = options.common.config;
   const std::string& split = options.request.split;
-  const RankCommand command = rank_command("eval", Value<RunSpec>::write(spec), spec.cluster, options.launch,
-                                           {{"--data", split.empty() ? "not given" : split}});
+  RankCommand command = rank_command("eval", Value<RunSpec>::write(spec), spec.cluster, options.launch,
+                                     {{"--data", split.empty() ? "not given" : split}});
+  command.ends_start_itself = true;
   return run_as_rank(situation, json, command, [&](RankContext& context) {
     const EvaluatedCheckpoint found = evaluate_checkpoint(spec, evaluated, options.request, context);
     if (context.world.rank() == 0) tell(found, thresholds, json);

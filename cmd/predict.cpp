@@ -133,7 +133,8 @@ int run_predict(PredictOptions& options) {
   if (const std::optional<int> code =
           supervise_ranks(spec.cluster, options.launch, launched_config(options.common), situation, {false, false}))
     return *code;
-  const RankCommand command = rank_command("predict", Value<RunSpec>::write(spec), spec.cluster, options.launch);
+  RankCommand command = rank_command("predict", Value<RunSpec>::write(spec), spec.cluster, options.launch);
+  command.ends_start_itself = !options.generate.any();
   const PredictionRequest request{.network = network,
                                   .inputs = options.inputs,
                                   .format = format,

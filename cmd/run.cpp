@@ -49,7 +49,7 @@ int run(RunOptions& options) {
   const RunSpec spec = load_run_spec(options.common, options.launch);
   options.launch.reads_tf_config = situation.started_by == StartedBy::user;
   if (const auto tasks = tf_config_for(spec.cluster, options.launch, variables); tasks && !tasks->is_chief()) {
-    return serve_as_agent(*tasks, secret_for(*tasks, variables), spec.cluster.deadline());
+    return serve_as_agent(*tasks, secret_for(*tasks, variables), spec.cluster.start_deadline());
   }
   prepare_data_with_progress(spec.data);
   const SupervisionOptions supervision{
@@ -67,6 +67,7 @@ int run(RunOptions& options) {
                                  most_restarts_of(spec.cluster, options.launch) > 0};
   RankCommand command =
       rank_command("run", Value<RunSpec>::write(spec), spec.cluster, options.launch, profile_values(options.training));
+  command.ends_start_itself = true;
   command.ending = std::chrono::milliseconds(static_cast<std::int64_t>(seconds_at_end(spec.log.callbacks) * 1e3));
   return run_as_rank(situation, json, command,
                      [&](RankContext& context) { return train(spec, options.training, context); });

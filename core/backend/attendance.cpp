@@ -17,13 +17,13 @@ std::string Attendance::name(const std::vector<int>& ranks) const {
 }
 
 milliseconds Attendance::roll_call_time() const {
-  return std::clamp(deadline_, milliseconds(1000), milliseconds(3000));
+  return std::clamp(deadline(), milliseconds(1000), milliseconds(3000));
 }
 
 void Attendance::report(std::string_view what, const std::vector<int>& ranks, std::string_view more) const {
   throw Error(ErrorKind::peer,
               format("{}: {} did not arrive within {} s{}", what, ranks.empty() ? "some rank" : name(ranks),
-                     static_cast<double>(deadline_.count()) / 1000, more),
+                     static_cast<double>(deadline().count()) / 1000, more),
               ranks.empty()       ? "find out which rank hangs or has ended, and why"
               : ranks.size() == 1 ? "find out on that rank's host why it hangs or has ended"
                                   : "find out on the hosts of these ranks why they hang or have ended");

@@ -23,7 +23,9 @@ class Attendance {
   Attendance(const Attendance&) = delete;
   Attendance& operator=(const Attendance&) = delete;
 
-  std::chrono::milliseconds deadline() const { return deadline_; }
+  std::chrono::milliseconds deadline() const { return deadline_.load(std::memory_order_relaxed); }
+  // Sets another deadline, also for waits that have begun. All ranks set the same one after they have met.
+  void set_deadline(std::chrono::milliseconds deadline) { deadline_.store(deadline, std::memory_order_relaxed); }
 
   // Tells the ranks that ask for an answer that this rank is running. Returns immediately. Every wait for other ranks
   // calls this function repeatedly.
@@ -65,7 +67,7 @@ class Attendance {
  private:
   [[noreturn]] void report(std::string_view what, const std::vector<int>& ranks, std::string_view more) const;
 
-  std::chrono::milliseconds deadline_;
+  std::atomic<std::chrono::milliseconds> deadline_;
   std::atomic<bool> has_ended_{false};
   std::atomic<FlightRecord*> flight_{nullptr};
   mutable std::mutex mutex_;

@@ -21,6 +21,8 @@ using Words = std::array<std::uint64_t, flight::event_words>;
 
 constexpr std::uint32_t largest_ring = 100'000;  // events; more are not plausible
 constexpr std::int32_t most_ranks = 10'000'000;
+// Times (in nanoseconds) and counts of a damaged file are clamped, so that their sums and differences do not overflow.
+constexpr std::int64_t largest_value = std::int64_t{1} << 61;
 
 [[noreturn]] void refuse(const std::string& path, std::string_view what) {
   throw Error(ErrorKind::data, SourceLocation{path}, what,
@@ -45,12 +47,17 @@ flight::Header read_header(const InputFile& file) {
     refuse(file.path(), format("this flight record has version {}, and this program reads version {}", header.version,
                                flight::version));
   }
+  const auto has_ranks = [&](const FlightGroup& group) {
+    if (group.count <= 0) return group.count == 0;
+    const std::int64_t last = group.first + std::int64_t{group.stride} * (group.count - 1);
+    return std::min<std::int64_t>(group.first, last) >= 0 && std::max<std::int64_t>(group.first, last) < header.ranks;
+  };
   const auto is_valid = [&](const flight::LineHeader& line) {
     return line.capacity > 0 && line.capacity <= largest_ring && line.offset % 64 == 0 &&
            line.offset >= flight::header_bytes && line.offset <= static_cast<std::uint64_t>(file.size()) &&
            flight::ring_bytes(line.capacity) <= static_cast<std::uint64_t>(file.size()) - line.offset &&
-           line.thread <= static_cast<std::uint32_t>(FlightThread::saving) && line.group.count >= 0 &&
-           line.group.count <= header.ranks;
+           line.thread <= static_cast<std::uint32_t>(FlightThread::saving) && line.group.count <= header.ranks &&
+           has_ranks(line.group);
   };
   if (header.lines > flight::most_lines || header.ranks < 1 || header.ranks > most_ranks || header.rank < 0 ||
       header.rank >= header.ranks || !std::all_of(header.table, header.table + header.lines, is_valid)) {
@@ -62,7 +69,7 @@ flight::Header read_header(const InputFile& file) {
 std::uint64_t read_entered(const InputFile& file, const flight::LineHeader& line) {
   std::uint64_t entered = 0;
   file.read(static_cast<std::int64_t>(line.offset), &entered, sizeof(entered));
-  return entered;
+  return std::min(entered, static_cast<std::uint64_t>(largest_value));
 }
 
 bool read_has_messages(const InputFile& file, const flight::LineHeader& line) {
@@ -82,10 +89,13 @@ FlightEvent event_of(const Words& words) {
   std::memcpy(text, &words[Word::first_of_text], sizeof(text));
   const auto low = [&](Word word) { return static_cast<std::uint32_t>(words[word]); };
   const auto high = [&](Word word) { return static_cast<std::int32_t>(words[word] >> 32); };
+  const auto time = [&](Word word) {
+    return std::clamp<std::int64_t>(static_cast<std::int64_t>(words[word]), 0, largest_value);
+  };
   return {.activity = known(low(Word::activity_number), Activity::ended),
-          .begin = static_cast<std::int64_t>(words[Word::begin]),
-          .end = static_cast<std::int64_t>(words[Word::end]),
-          .step = static_cast<std::int64_t>(words[Word::step]),
+          .begin = time(Word::begin),
+          .end = time(Word::end),
+          .step = std::clamp<std::int64_t>(static_cast<std::int64_t>(words[Word::step]), -1, largest_value),
           .number = high(Word::activity_number),
           .text = text_of(text),
           .message = known(low(Word::message_peer), FlightMessage::receive),
@@ -167,8 +177,13 @@ const FlightEvent* newest_of(const FlightState& state, FlightThread thread) {
 FlightState read_flight_record(const std::string& path, FlightEvents events) {
   const InputFile file(path);
   const flight::Header header = read_header(file);
-  FlightState state{header.rank,        header.ranks, header.process,       text_of(header.host),
-                    header.wall_offset, {},           header.lost_lines > 0};
+  FlightState state{header.rank,
+                    header.ranks,
+                    header.process,
+                    text_of(header.host),
+                    std::clamp(header.wall_offset, -largest_value, largest_value),
+                    {},
+                    header.lost_lines > 0};
   for (std::uint32_t i = 0; i < header.lines; ++i) {
     const flight::LineHeader& line = header.table[i];
     state.lines.push_back(read_line(file, line, events == FlightEvents::last ? 1 : line.capacity));

@@ -178,6 +178,14 @@ void MetricsJsonl::corruption(const CorruptionEvent& e) {
   write(json_line(json));
 }
 
+void MetricsJsonl::refused_resize(const RefusedResizeEvent& e) {
+  Json json = event("refused_resize");
+  json["step"] = e.step;
+  json["ranks"] = e.ranks;
+  json["reason"] = e.reason;
+  write(json_line(json));
+}
+
 void MetricsJsonl::epoch(const EpochEvent& e) {
   Json json = event("epoch");
   const auto whole = static_cast<std::int64_t>(e.epoch);

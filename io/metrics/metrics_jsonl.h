@@ -25,6 +25,7 @@ class MetricsJsonl final : public MetricsSink {
   void restart(const RestartEvent& event) override;
   void not_finite(const NotFiniteEvent& event) override;
   void corruption(const CorruptionEvent& event) override;
+  void refused_resize(const RefusedResizeEvent& event) override;
   void start(const StartEvent& event) override;
   void step(const StepEvent& event) override;
   void gradient_norms(const GradientNormsEvent& event) override;

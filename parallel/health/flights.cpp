@@ -90,6 +90,19 @@ std::vector<JointLines> communicators(std::span<const FlightState> ranks) {
   return all;
 }
 
+// The sender and the receiver of a message of this rank; {-1, -1} for a collective.
+std::pair<int, int> ends_of(const FlightEvent& event, int rank) {
+  switch (event.message) {
+    case FlightMessage::none:
+      break;
+    case FlightMessage::send:
+      return {rank, event.peer};
+    case FlightMessage::receive:
+      return {event.peer, rank};
+  }
+  return {-1, -1};
+}
+
 // Adds the calls of a rank to the streams of its communicator. The key is the sender and the receiver, or {-1, -1} for
 // collectives.
 void add_calls(int rank, const RankLine& line, bool by_step, std::map<std::pair<int, int>, JointCalls>& streams) {
@@ -107,15 +120,24 @@ void add_calls(int rank, const RankLine& line, bool by_step, std::map<std::pair<
     next[key] = by_step ? CallPosition{std::numeric_limits<std::int64_t>::min(), 0} : known_from;
   }
   for (const FlightEvent& event : events) {
-    const bool is_message = event.message != FlightMessage::none, sends = event.message == FlightMessage::send;
-    const std::pair<int, int> key =
-        is_message ? std::pair{sends ? rank : event.peer, sends ? event.peer : rank} : std::pair{-1, -1};
+    const std::pair<int, int> key = ends_of(event, rank);
     const auto stream = streams.find(key);
     if (stream == streams.end()) continue;  // the message of a damaged record
     CallPosition& at = next[key];
     if (by_step && at.first != event.step) at = {event.step, 0};
     if (at >= known_from) stream->second.calls.at(rank).made[at] = &event;
     ++at.second;
+  }
+}
+
+// Adds a stream for each other member to which the rank has sent a message, or from which it has received one.
+void add_message_streams(int rank, const RankLine& line, const std::vector<int>& members,
+                         std::map<std::pair<int, int>, JointCalls>& streams) {
+  for (const FlightEvent& event : line.history->events) {
+    if (event.message == FlightMessage::none || event.peer == rank) continue;
+    const std::pair<int, int> ends = ends_of(event, rank);
+    if (streams.contains(ends) || std::find(members.begin(), members.end(), event.peer) == members.end()) continue;
+    streams[ends] = {{ends.first, ends.second}, true, {}};
   }
 }
 
@@ -129,11 +151,7 @@ std::map<std::pair<int, int>, JointCalls> streams_of(const JointLines& communica
     is_overwritten = is_overwritten || line.is_overwritten();
   }
   streams[{-1, -1}].ranks = members;
-  for (int from : members) {
-    for (int to : members) {
-      if (has_messages && from != to) streams[{from, to}] = {{from, to}, true, {}};
-    }
-  }
+  for (const auto& [rank, line] : communicator.lines) add_message_streams(rank, line, members, streams);
   const bool by_step = has_messages && is_overwritten;
   // The thread that saves checkpoints does not follow the steps.
   if (by_step && communicator.thread == FlightThread::saving) return {};

@@ -58,16 +58,16 @@ LaunchPlan LaterPlans::next(const LaunchPlan& before, const Outcome& outcome) {
   return plan;
 }
 
-std::optional<LaunchPlan> LaterPlans::changed(const LaunchPlan& now, const std::string& run_directory) {
-  std::optional<LaunchPlan> plan = resized(run_directory);
-  if (plan || now.ranks >= now.wanted_ranks || Clock::now() < next_probe_) return plan;
+PlanChange LaterPlans::changed(const LaunchPlan& now, const std::string& run_directory) {
+  PlanChange change = resized(run_directory);
+  if (change.plan || now.ranks >= now.wanted_ranks || Clock::now() < next_probe_) return change;
   try {
-    return grown(now);
+    change.plan = grown(now);
   } catch (const Error& error) {  // the run trains, whatever the hosts' file says now
     log::debug(error.what());
     wait_longer();
-    return {};
   }
+  return change;
 }
 
 void LaterPlans::wait_longer() {
@@ -77,9 +77,9 @@ void LaterPlans::wait_longer() {
   next_probe_ = Clock::now() + pause_;
 }
 
-// Returns the plan that `trainctl resize` has requested for the run in this directory; empty if there is no request. A
-// request that cannot be met is removed with a warning. Contacts no hosts.
-std::optional<LaunchPlan> LaterPlans::resized(const std::string& run_directory) const {
+// Returns the plan that `trainctl resize` has requested for the run in this directory, or the request if it cannot be
+// met, with a warning. Takes the request, if there is one. Contacts no hosts.
+PlanChange LaterPlans::resized(const std::string& run_directory) const {
   const std::optional<int> ranks = requested_ranks_of(run_directory);
   if (!ranks || !remove_request(run_directory)) return {};
   try {
@@ -87,11 +87,11 @@ std::optional<LaunchPlan> LaterPlans::resized(const std::string& run_directory) 
     LaunchPlan plan = plan_launch(request_again(*ranks));
     require_space(run_directory);
     for (const std::string& warning : plan.warnings) log::warning(warning);
-    return plan;
+    return {.plan = std::move(plan)};
   } catch (const Error& error) {
     log::warning(
         format("the run goes on as before, since it cannot train on {}: {}", counted(*ranks, "rank"), error.what()));
-    return {};
+    return {.refused = RefusedResize{*ranks, error.what()}};
   }
 }
 

@@ -9,6 +9,7 @@
 
 #include "parallel/launch/plan.h"
 #include "parallel/launch/remote/host_probe.h"
+#include "parallel/launch/supervisor/plan_change.h"
 
 namespace trainctl {
 
@@ -27,13 +28,13 @@ class LaterPlans {
   LaunchPlan next(const LaunchPlan& before, const Outcome& outcome);
 
   // Returns the plan with which the run shall go on instead of `now`: as `trainctl resize` has requested, or with hosts
-  // that can take part again. Empty if the run goes on as before. Does not wait for hosts.
-  std::optional<LaunchPlan> changed(const LaunchPlan& now, const std::string& run_directory);
+  // that can take part again. Without a plan, the run goes on as before. Does not wait for hosts.
+  PlanChange changed(const LaunchPlan& now, const std::string& run_directory);
 
  private:
   using Clock = std::chrono::steady_clock;
 
-  std::optional<LaunchPlan> resized(const std::string& run_directory) const;
+  PlanChange resized(const std::string& run_directory) const;
   std::optional<LaunchPlan> grown(const LaunchPlan& now);
   void wait_longer();
   LaunchRequest request_again(int ranks) const;

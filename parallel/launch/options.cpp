@@ -1,6 +1,8 @@
 // The keys of `cluster:`.
 #include "parallel/launch/options.h"
 
+#include <algorithm>
+
 #include "core/base/format.h"
 #include "parallel/launch/hosts.h"
 
@@ -32,6 +34,14 @@ Keys<RestartOptions> RestartOptions::keys() {
       .shorthand("max");
 }
 
+// Hosts that are busy, or a cold file server, delay the start of ranks by more than a rank may ever be silent in a
+// step.
+std::chrono::milliseconds ClusterOptions::start_deadline() const {
+  constexpr double least = 30;  // seconds
+  const double seconds = start_timeout.or_else({timeout.value > 0 ? std::max(timeout.value, least) : 0}).value;
+  return std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1e3));
+}
+
 Keys<ClusterOptions> ClusterOptions::keys() {
   return Keys<ClusterOptions>("cluster", "How many ranks run, and on which devices and hosts.")
       .key("ranks", &ClusterOptions::ranks, "Number of ranks: processes that train together; --ranks overrides it.",
@@ -42,6 +52,10 @@ Keys<ClusterOptions> ClusterOptions::keys() {
            "is slow but always works; auto uses nccl if possible.")
       .key("timeout", &ClusterOptions::timeout,
            "How long a rank waits for the others, or for its GPU, before the run ends with an error; 0 s: for ever.",
+           at_least(0))
+      .key("start_timeout", &ClusterOptions::start_timeout,
+           "How long the ranks may take to start on all hosts, and one of them longer than the others to prepare the "
+           "training before the first step; 0 s: for ever; auto: `timeout`, but at least 30 s.",
            at_least(0))
       .key(
           "hang_timeout", &ClusterOptions::hang_timeout,

@@ -46,6 +46,7 @@ struct ClusterOptions {
   Transport communication = Transport::automatic;
   Auto<Size> memory;  // limit for one rank
   Seconds timeout{600};
+  Auto<Seconds> start_timeout;
   HangTimeout hang_timeout = HangChoice::automatic;
   std::map<std::string, int> hosts;  // number of slots of each host
   Path hostfile;
@@ -62,6 +63,9 @@ struct ClusterOptions {
   std::chrono::milliseconds deadline() const {
     return std::chrono::milliseconds(static_cast<std::int64_t>(timeout.value * 1e3));
   }
+
+  // How long the ranks may take to start, until all of them begin their work; zero: no limit.
+  std::chrono::milliseconds start_deadline() const;
 
   // The mean time between failures of a run on this number of hosts, in seconds.
   double time_between_failures(int host_count) const { return mean_time_between_failures.value / host_count; }

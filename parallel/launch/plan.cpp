@@ -114,7 +114,8 @@ LaunchRequest launch_request(const ClusterOptions& options, const LaunchFlags& f
   request.ranks = requested_ranks(options, flags.ranks);
   request.max_ranks = options.max_ranks;
   request.communication = options.communication;
-  request.start_timeout = options.deadline();
+  request.start_timeout = options.start_deadline();
+  request.timeout = options.deadline();
   if (!flags.hosts.empty()) {
     request.hosts = parse_hosts(flags.hosts);
   } else if (!options.hostfile.empty()) {
@@ -156,6 +157,7 @@ LaunchPlan plan_launch(const LaunchRequest& request) {
   if (request.hosts.empty() && request.slurm) plan.nodes = request.slurm->names;
   plan.tf_config = request.tf_config;
   plan.start_timeout = request.start_timeout;
+  plan.timeout = request.timeout;
   plan.ranks = plan.wanted_ranks = count_ranks(request);
   plan.one_host = plan.hosts.empty() ? plan.ranks == 1 || !request.slurm || request.slurm->nodes() == 1
                                      : plan.hosts.size() == 1 && is_local(plan.hosts.front().name, request.this_host);

@@ -26,7 +26,7 @@ struct LaunchRequest {
   Cores cores;                            // the cores of this host
   int gpus = 0;                           // number of GPUs of this host; 0: ranks compute on the CPU
   Transport communication = Transport::automatic;
-  std::chrono::milliseconds start_timeout{0};
+  std::chrono::milliseconds start_timeout{0}, timeout{0};  // those of the cluster's options; 0: no limit
   bool root = false;
   Variables variables;                        // environment variables of this process
   std::string network;                        // the network that connects all hosts, such as "10.1.0.0/16"; "": unknown
@@ -81,6 +81,7 @@ struct LaunchPlan {
   int threads = 1;                       // number of threads of each rank on this host
   int cores_here = 1;                    // number of cores that the ranks of this host may use together
   std::chrono::milliseconds start_timeout{0};  // how long ranks may take to start; 0: no limit
+  std::chrono::milliseconds timeout{0};        // how long a rank waits for the others; 0: no limit
   // The networks or interfaces on which mpirun and its daemons may listen, and on which the ranks may listen; empty:
   // all. See preload/listen.cpp.
   std::string listen_on, ranks_listen_on;

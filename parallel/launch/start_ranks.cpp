@@ -104,6 +104,7 @@ RankCommand rank_command(const std::string& name, const Node& config, const Clus
   add_document(command.values, config);
   command.requested_ranks = requested_ranks(cluster, flags.ranks);
   command.deadline = cluster.deadline();
+  command.start_deadline = cluster.start_deadline();
   return command;
 }
 

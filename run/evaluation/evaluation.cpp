@@ -108,6 +108,7 @@ EvaluatedCheckpoint evaluate_checkpoint(const RunSpec& config, RunSpec spec, con
   const std::int64_t batch = evaluation_batch(spec.train.global_batch(world.size()), job.division());
   const auto source = data.evaluation(split, batch, evaluation_division(job.division()), context.threads,
                                       job.target_encodings(), job.batch_memory());
+  context.end_start();
   EvaluatedCheckpoint result;
   result.found = *evaluate(job.engine(), job.programs(), *source, world.communicator(), device.host);
   result.samples = info.validation_samples;

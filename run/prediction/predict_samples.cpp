@@ -132,6 +132,7 @@ void predict_samples(const RunSpec& spec, const PredictionRequest& request, Rank
   const auto pictures = request.folder.empty()
                             ? std::nullopt
                             : std::optional<PictureWriter>(picture_writer(spec, request.folder, outputs, data));
+  context.end_start();
   if (world.rank() != 0) {
     predictor.run(*source, {});
     return;

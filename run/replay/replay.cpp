@@ -127,9 +127,10 @@ int train_to_step(const GivenConfig& given, const RunSpec& spec, const LaunchFla
   training.progress = ProgressStyle::none;
   training.quiet = true;
   training.replay = &replay.request;
-  const RankCommand command =
+  RankCommand command =
       rank_command("replay", training.config, spec.cluster, launch,
                    {{"--step", std::to_string(replay.request.step)}, {replay_from_option, replay.from}});
+  command.ends_start_itself = true;
   return run_as_rank(situation, false, command, [&](RankContext& context) { return train(spec, training, context); });
 }
 

@@ -100,10 +100,11 @@ int train_scaled(const GivenConfig& given, const RunSpec& spec, const LaunchFlag
   training.progress = ProgressStyle::none;
   training.quiet = true;
   training.scaling = &request;
-  const RankCommand command = rank_command("verify-scaling", training.config, spec.cluster, launch,
-                                           {{"--steps", std::to_string(request.steps)},
-                                            {scaling_trace_option, request.traces ? "given" : "not given"},
-                                            {scaling_values_option, request.tensor}});
+  RankCommand command = rank_command("verify-scaling", training.config, spec.cluster, launch,
+                                     {{"--steps", std::to_string(request.steps)},
+                                      {scaling_trace_option, request.traces ? "given" : "not given"},
+                                      {scaling_values_option, request.tensor}});
+  command.ends_start_itself = true;
   return run_as_rank(situation, false, command, [&](RankContext& context) { return train(spec, training, context); });
 }
 

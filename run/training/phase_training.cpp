@@ -296,7 +296,9 @@ void PhaseTraining::write_observations() {
 }  // namespace
 
 PhaseEnd train_phase(RankRun& run, const PhaseStart& phase, const std::optional<Snapshot>& resumed, bool begins) {
-  return PhaseTraining(run, phase, resumed, begins).train();
+  PhaseTraining training(run, phase, resumed, begins);
+  if (begins) run.context.end_start();
+  return training.train();
 }
 
 }  // namespace trainctl

@@ -51,10 +51,11 @@ void require_space(RankRun& run, const Job& job) {
   attempt.throw_if_any_failed();
 }
 
-// Tells the supervisor of this run the number of steps done, once a second.
+// Tells the supervisor of this run the number of steps done, once a second, and records which requests it has refused.
 class StepTeller final : public MetricsSink {
  public:
-  explicit StepTeller(std::string status_file) : status_file_(std::move(status_file)) {}
+  // `records`: receives refused requests; must outlive the object.
+  StepTeller(std::string status_file, MetricsSink& records) : status_file_(std::move(status_file)), records_(records) {}
 
   void start(const StartEvent&) override {}
   void step(const StepEvent& event) override {
@@ -62,6 +63,9 @@ class StepTeller final : public MetricsSink {
     if (now < next_) return;
     next_ = now + 1;
     tell(event.step);
+    if (auto refused = take_refused_resize(status_file_)) {
+      records_.refused_resize({event.step, refused->ranks, std::move(refused->reason)});
+    }
   }
   void epoch(const EpochEvent&) override {}
   // A saved step is progress that a restart keeps, and is told at once.
@@ -77,6 +81,7 @@ class StepTeller final : public MetricsSink {
   }
 
   std::string status_file_;
+  MetricsSink& records_;
   double next_ = 0;
   std::int64_t told_ = 0;
 };
@@ -121,7 +126,7 @@ void begin_run(RankRun& run, Job& job, const TrainOptions& train, const Training
   }
   if (const Situation& situation = run.context.situation; files.sink && situation.supervised) {
     if (files.memory) files.memory->is_kept = true;  // the supervisor removes the copies
-    files.sink->add(std::make_unique<StepTeller>(situation.status_file));
+    files.sink->add(std::make_unique<StepTeller>(situation.status_file, *files.sink));
   }
   run.shares_directory = join_log(files.directory ? files.directory->path() : "", run.context, run.device.host);
   keep_flight(run);

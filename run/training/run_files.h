@@ -51,6 +51,9 @@ class MetricsFanOut final : public MetricsSink {
   void corruption(const CorruptionEvent& event) override {
     each([&](MetricsSink& sink) { sink.corruption(event); });
   }
+  void refused_resize(const RefusedResizeEvent& event) override {
+    each([&](MetricsSink& sink) { sink.refused_resize(event); });
+  }
   void epoch(const EpochEvent& event) override {
     each([&](MetricsSink& sink) { sink.epoch(event); });
   }

@@ -123,7 +123,7 @@ exec "$@"
     const auto begin = std::chrono::steady_clock::now();
     const Finished run =
         shell(folder, format("export LATE={} HANG='{}'; mpirun -n {} sh late \"$trainctl\" run c.yaml --set "
-                             "'cluster.timeout=3 s'",
+                             "'cluster.start_timeout=3 s'",
                              late, hang, others));
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
     expect(run, 5, format("rank {} of {} on ", late == 0 ? 1 : 0, others));
@@ -131,6 +131,19 @@ exec "$@"
     CHECK(seconds.count() < 15);
   }
   CHECK_FALSE(fs::exists(folder / "runs"));
+}
+
+TEST_CASE("a rank may start later than a rank may be silent in a step") {
+  const Folder folder;
+  folder.write("c.yaml", small);
+  folder.write("late", R"([ "$OMPI_COMM_WORLD_RANK" != 1 ] || sleep 4
+exec "$@"
+)");
+  const std::string start = "mpirun -n 2 sh late \"$trainctl\" run c.yaml --set 'cluster.timeout=2 s'";
+  CHECK(shell(folder, start).code == 0);
+  const Finished limited = shell(folder, start + " --set 'cluster.start_timeout=1 s' --set train.epochs=2");
+  expect(limited, 5, "rank 0 of 2 on ");
+  CHECK(contains(limited.errors, "has waited for 1 s in MPI_Init"));
 }
 
 TEST_CASE("a host that is missing what ranks need to start leads to one error with exit code 6") {

@@ -6,6 +6,7 @@
 #include "core/layers/expression/builder.h"
 #include "core/layers/model/preset.h"
 #include "io/yaml/yaml.h"
+#include "parallel/health/faults/fault.h"
 #include "run/run_spec.h"
 #include "test/fuzz/targets.h"
 
@@ -45,6 +46,18 @@ void fuzz_config(std::string_view bytes) {
     read(resolved);
   } catch (const Error& error) {
     expect(false, ("a resolved config is refused: " + std::string(error.what())).c_str());
+  }
+}
+
+// The bytes are the value of the key `faults`.
+void fuzz_faults(std::string_view bytes) {
+  const RunSpec spec = read(
+      "data: {dataset: synthetic, shape: [4], classes: 3}\nmodel: {layers: [{dense: {units: 3}}]}\n"
+      "train: {batch_size: 2, epochs: 1, loss: sparse_categorical_crossentropy, optimizer: sgd}\nfaults:\n" +
+      std::string(bytes));
+  for (const Choice& fault : spec.faults) {
+    const auto& options = fault.as<FaultOptions>();
+    expect(!options.text().empty() && options.acts_after() >= 1, "a fault has no text or no step");
   }
 }
 

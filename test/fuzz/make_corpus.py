@@ -400,7 +400,107 @@ def launch():
     save("http", "head", "HEAD / HTTP/1.1\r\nConnection: Keep-Alive\r\nTransfer-Encoding: chunked\r\nExpect: 100-continue\r\n\r\n")
 
 
-for make in (arrays, images, signals, records, weights, tokenizers, configs, launch):
+def texts():
+    save("json_lines", "texts", '{"text": "a\\u00e9 b", "n": 1}\n\n{"text": ""}\n{"other": [1, {"x": null}], "text": "c"}')
+    save("json_lines", "classes", '{"text": "a b", "label": "good"}\n{"text": "c", "label": 3}\n{"text": "d", "label": true}\n')
+    save("text_table", "texts", 'n,text\n1,"a, ""b""\nc"\n2,d\n')
+    save("text_table", "classes", "text,label\na b,good\nc,bad\n\nd,good\n ")
+
+    def index(kind, sizes, marks, size, version=1):
+        pointers = [size * sum(sizes[:i]) for i in range(len(sizes))]
+        return (b"MMIDIDX\0\0" + struct.pack("<QBqq", version, kind, len(sizes), len(marks)) + struct.pack(f"<{len(sizes)}i", *sizes) +
+                struct.pack(f"<{len(pointers)}q", *pointers) + struct.pack(f"<{len(marks)}q", *marks))
+    save("megatron", "uint16", bytes([14]) + index(8, [3, 0, 4], [0, 1, 2, 3], 2))
+    save("megatron", "int32", bytes([20]) + index(4, [2, 3], [0, 2], 4))
+    save("megatron", "bytes", bytes([5]) + index(1, [5], [0, 1], 1))
+
+
+def flight(lines, rank=1, ranks=4):
+    """A flight record (core/base/flight_layout.h). A line: thread, name, group, capacity, number of entered events, events."""
+    table, rings, offset = b"", b"", 2176
+    for thread, name, group, capacity, entered, events in lines:
+        table += struct.pack("<IIQ32s3iI", thread, capacity, offset + len(rings), name, *group, 0)
+        ring = struct.pack("<QQ", entered, sum(event[4] > 0 for event in events)).ljust(64, b"\0")
+        for begin, end, step, activity, message, peer, text in events:
+            ring += struct.pack("<2qqIiIi96s", begin, end, step, activity, 7, message, peer, text)
+        ring = ring.ljust(64 + capacity * 136, b"\0")
+        rings += ring.ljust(-(-len(ring) // 64) * 64, b"\0")
+    head = struct.pack("<8sI3iq64sII", b"TCFLIGHT", 1, rank, ranks, 4321, 10**18, b"node1", len(lines), 0)
+    return (head + table).ljust(2176, b"\0") + rings
+
+
+def elf(functions):
+    """A shared library of 64 bits with these functions: a name, an address and a size."""
+    names, symbols = b"\0", bytes(24)
+    for name, address, size in functions:
+        symbols += struct.pack("<IBBHQQ", len(names), 2, 0, 1, address, size)
+        names += name + b"\0"
+    segment = struct.pack("<IIQQQQQQ", 1, 5, 0, 4096, 4096, 4096, 4096, 4096)
+    at = 64 + len(segment)
+    sections = bytes(64) + struct.pack("<IIQQQQIIQQ", 0, 2, 0, 0, at, len(symbols), 2, 0, 8, 24)
+    sections += struct.pack("<IIQQQQIIQQ", 0, 3, 0, 0, at + len(symbols), len(names), 0, 0, 1, 0)
+    head = b"\x7fELF\x02\x01\x01".ljust(16, b"\0") + struct.pack(
+        "<HHIQQQIHHHHHH", 3, 62, 1, 0, 64, at + len(symbols) + len(names), 0, 64, 56, 1, 64, 3, 0)
+    return head + segment + symbols + names + sections
+
+
+def supervision():
+    save("flight_record", "training", flight([
+        (0, b"training", (0, 0, 0), 3, 5, [(10, 20, 6, 3, 0, -1, b"conv1"), (20, 0, 6, 4, 0, -1, b"the last collectives"), (5, 10, 5, 2, 0, -1, b"")]),
+        (2, b"data", (0, 2, 2), 2, 1, [(12, 0, 6, 4, 0, -1, b"all_reduce of bucket 3 (conv5 ... fc1)")])]))
+    save("flight_record", "messages", flight([
+        (0, b"training", (0, 0, 0), 1, 1, [(10, 0, 3, 1, 0, -1, b"")]), (1, b"worker 2", (0, 0, 0), 1, 1, [(11, 0, -1, 1, 0, -1, b"img.jpg")]),
+        (2, b"pipeline", (0, 1, 4), 2, 2, [(1, 2, 3, 4, 1, 2, b"send of 'x'"), (3, 0, 3, 4, 2, 0, b"receive of 'y'")])]))
+    save("flight_record", "found_ranks_out_of_range", flight([(2, b"data", (2**31 - 1, 2**31 - 1, 3), 1, 1, [(1, 0, 1, 4, 0, -1, b"")])]))
+    save("flight_record", "found_largest_values", flight([
+        (0, b"training", (0, 0, 0), 2, 2**64 - 1, [(-2**63, 0, -2**63, 3, 0, -1, b""), (2**63 - 1, 2**63 - 1, 2**63 - 1, 9, 0, -1, b"")]),
+        (2, b"data", (0, 1, 2), 1, 2**64 - 1, [(-2**63, 2**63 - 1, 2**63 - 1, 4, 1, 2**31 - 1, b"")])]))
+    view = {"rank": 2, "process": 77, "training": 4, "waits": True, "in_message": True, "activity": 4, "text": "bucket 3", "step": 812,
+            "ms": 14000, "progress": 99, "step_us": 1500}
+    thread = {"name": "trainctl", "state": "S", "call": "read", "kernel": "pipe_read", "functions": ["read", "main"]}
+    place = {"rank": 2, "exists": True, "stopped": False, "in_debugger": False, "threads": [thread]}
+    news = [{"kind": "hello", "version": 1}, {"kind": "ranks", "ranks": [view, dict(view, rank=0)]},
+            {"kind": "places", "places": [place], "last": True}, {"kind": "file", "name": "rank-00002", "bytes": "00ff"}, {"kind": "files"}]
+    save("watch_messages", "news", "Welcome to node1\n" + "".join("mark " + json.dumps(each) + "\n" for each in news))
+    save("watch_messages", "requests", "".join(json.dumps({"kind": kind}) + "\n" for kind in ("alive", "pause", "places", "files", "end")))
+    save("rank_status", "failed", '5 1 n2 120 silent\n[{"file": "c.yaml", "line": 3, "message": "no"}]\nno answer from rank 1')
+    save("rank_status", "numbers", "4 17 256\n")
+    save("rank_status", "notes", "a line\n\x1etrainctl-note .step 120\n\x1etrainctl-note .end 5 1 n2 - told\nb\x1etrainctl-note .ready 7 8 \n")
+    save("resize_request", "ranks", "4\n")
+    save("resize_request", "many", "99999999999999999999")
+    save("resize_request", "negative", "-3\n")
+    save("lock", "holder", "process 123 on node-1\nlaunch node-1-77-1790000000 generation 3 restarts\n")
+    save("lock", "alone", "process 1 on a\n")
+    save("elf", "functions", elf([(b"main", 4096, 32), (b"_ZN8trainctl5trainERKNS_7RunSpecE", 4200, 100)]))
+    save("elf", "none", elf([]))
+    save("faults", "all", """  - kill: {rank: 1, step: 120}
+  - hang: {rank: 0, step: 3, for: 2 s}
+  - slow: {rank: 2, step: 5, steps: 10, delay: 100 ms}
+  - nan: {rank: 0, step: 7}
+  - corrupt: {rank: 1, step: 9}
+  - torn_checkpoint: {step: 20}
+  - full_disk: {step: 30, saves: 2}
+  - cut_link: {host: h2, interface: eth0, step: 40, for: 1 min}
+  - lose_host: {host: h3, step: 50}
+""")
+    save("faults", "list", "  [{full_disk: {step: 1, for: 1 h}}, {kill: {rank: 0, step: 1}}]\n")
+    save("faults", "none", "  []\n")
+    start = {"event": "start", "time": 1.5, "version": "0.1.0", "seed": 1, "ranks": 2, "mesh": [2, 1, 1], "hosts": ["a", "b"], "device": "cpu",
+             "parameters": 10, "resumed_from": None, "steps_per_epoch": 4, "total_steps": 8, "first_step": 0, "monitor": "val_accuracy",
+             "monitor_mode": "max"}
+    steps = [{"event": "step", "time": 2, "step": i, "epoch": i / 4, "loss": 1 / i, "learning_rate": 0.1, "samples_per_second": 5,
+              "gradient_norm": None, "data_wait_share": 0.1} for i in (1, 4)]
+    epoch = {"event": "epoch", "time": 3, "epoch": 1, "step": 4, "train": {"loss": 0.5}, "validation": {"accuracy": 0.25}, "seconds": 1}
+    save("metrics_jsonl", "run", "".join(json.dumps(each) + "\n" for each in (
+        start, *steps, epoch, {"event": "checkpoint", "time": 3.5, "step": 4, "path": "x", "seconds": 0.1, "bytes": 7, "stall_seconds": 0},
+        {"event": "not_finite", "time": 4, "step": 5, "action": "rollback", "to_step": 4},
+        {"event": "refused_resize", "time": 4, "step": 5, "ranks": 3, "reason": "no"},
+        {"event": "end", "time": 5, "status": "completed", "step": 8, "epoch": 2, "best": {"monitor": "val_accuracy", "value": 0.5, "step": 8},
+         "weights_sha256": "0" * 64, "seconds": 2, "train": {}, "validation": {}})))
+    save("metrics_jsonl", "began", json.dumps(start) + "\n" + json.dumps(steps[0])[:30])
+
+
+for make in (arrays, images, signals, records, weights, tokenizers, configs, texts, launch, supervision):
     make()
 sizes = [path.stat().st_size for path in CORPUS.rglob("*") if path.is_file()]
 print(f"{len(sizes)} files, {sum(sizes)} bytes")

@@ -1,4 +1,4 @@
-// Answers HTTP requests as the endpoint for Prometheus does.
+// Answers HTTP requests as the endpoint for Prometheus does, and reads metrics.jsonl as reports and `watch` do.
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -7,6 +7,8 @@
 #include <string>
 
 #include "io/metrics/prometheus/server.h"
+#include "io/metrics/watch/read_events.h"
+#include "io/report/history.h"
 #include "test/fuzz/targets.h"
 
 namespace trainctl::fuzz {
@@ -25,6 +27,20 @@ void fuzz_http(std::string_view bytes) {
   }
   close(ends[1]);
   expect(answer.empty() || answer.starts_with("HTTP/1.1 "), "an answer is not one of HTTP");
+}
+
+void fuzz_metrics_jsonl(std::string_view bytes) {
+  RunRecord record;
+  for (std::size_t begin = 0, end = 0; (end = bytes.find('\n', begin)) != std::string_view::npos; begin = end + 1) {
+    add_line(record, std::string(bytes.substr(begin, end - begin)));
+  }
+  progress_of(record);
+  const RunHistory history = read_history(file_of(bytes, "metrics.jsonl"));
+  for (const EpochEvent& epoch : history.epochs) history.epoch_at(epoch.step);
+  history.best();
+  history.steps_done();
+  history.epochs_done();
+  history.seconds();
 }
 
 }  // namespace trainctl::fuzz

@@ -52,6 +52,9 @@ const std::vector<Target>& targets() {
       {"tfrecord", fuzz_tfrecord, {data}},
       {"tf_example", fuzz_tf_example, {data}},
       {"csv", fuzz_csv, {data, config}},
+      {"json_lines", fuzz_json_lines, {data}},
+      {"text_table", fuzz_text_table, {data}},
+      {"megatron", fuzz_megatron, {data}},
       {"safetensors", fuzz_safetensors, {data}},
       {"manifest", fuzz_manifest, {data}},
       {"hdf5", fuzz_hdf5, {data}},
@@ -62,6 +65,7 @@ const std::vector<Target>& targets() {
       {"sentencepiece", fuzz_sentencepiece, {data}},
       {"config", fuzz_config, {config}},
       {"expression", fuzz_expression, {config}},
+      {"faults", fuzz_faults, {config}},
       {"tf_config", fuzz_tf_config, {config}},
       {"slurm", fuzz_slurm, {config}},
       {"slurm_names", fuzz_slurm_names, {}},
@@ -70,7 +74,14 @@ const std::vector<Target>& targets() {
       {"hostfile", fuzz_hostfile, {config}},
       {"agent_handshake", fuzz_agent_handshake, {peer}},
       {"agent_messages", fuzz_agent_messages, {peer}},
+      {"flight_record", fuzz_flight_record, {data}},
+      {"watch_messages", fuzz_watch_messages, {}},
+      {"rank_status", fuzz_rank_status, {}},
+      {"resize_request", fuzz_resize_request, {}},
+      {"lock", fuzz_lock, {}},
+      {"elf", fuzz_elf, {}},
       {"http", fuzz_http, {}},
+      {"metrics_jsonl", fuzz_metrics_jsonl, {data, config}},
   };
   return all;
 }

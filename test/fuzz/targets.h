@@ -55,6 +55,10 @@ void fuzz_tfrecord(std::string_view bytes);
 void fuzz_tf_example(std::string_view bytes);
 void fuzz_csv(std::string_view bytes);
 
+void fuzz_json_lines(std::string_view bytes);
+void fuzz_text_table(std::string_view bytes);
+void fuzz_megatron(std::string_view bytes);
+
 void fuzz_safetensors(std::string_view bytes);
 void fuzz_manifest(std::string_view bytes);
 void fuzz_hdf5(std::string_view bytes);
@@ -67,6 +71,7 @@ void fuzz_sentencepiece(std::string_view bytes);
 
 void fuzz_config(std::string_view bytes);
 void fuzz_expression(std::string_view bytes);
+void fuzz_faults(std::string_view bytes);
 
 void fuzz_tf_config(std::string_view bytes);
 void fuzz_slurm(std::string_view bytes);
@@ -76,6 +81,14 @@ void fuzz_hosts(std::string_view bytes);
 void fuzz_hostfile(std::string_view bytes);
 void fuzz_agent_handshake(std::string_view bytes);
 void fuzz_agent_messages(std::string_view bytes);
+void fuzz_flight_record(std::string_view bytes);
+void fuzz_watch_messages(std::string_view bytes);
+void fuzz_rank_status(std::string_view bytes);
+void fuzz_resize_request(std::string_view bytes);
+void fuzz_lock(std::string_view bytes);
+void fuzz_elf(std::string_view bytes);
+
 void fuzz_http(std::string_view bytes);
+void fuzz_metrics_jsonl(std::string_view bytes);
 
 }  // namespace trainctl::fuzz

@@ -196,6 +196,11 @@ TEST_CASE("a request that the strategy does not permit is refused, and the run g
   INFO(tail(run.errors()));
   CHECK(contains(run.errors(), "the run goes on as before, since it cannot train on " + ranks + " ranks: " + why));
   CHECK(events(directory, "start").size() == 1);
+  const std::vector<Json> refused = events(directory, "refused_resize");
+  REQUIRE(refused.size() == 1);
+  CHECK(refused[0].at("ranks") == std::stoi(ranks));
+  CHECK(refused[0].at("step") >= 3);
+  CHECK(contains(refused[0].at("reason"), why));
 }
 
 TEST_CASE("a run goes on with the number of ranks before if the ranks cannot train in a new number") {

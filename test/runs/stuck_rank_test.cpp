@@ -1,6 +1,12 @@
 // Tests that a stuck rank is named, whichever it is and under every strategy.
+#include <filesystem>
+
+#include "core/base/format.h"
 #include "test/catch.h"
 #include "test/runs/stuck_ranks.h"
+#include "test/support/command.h"
+#include "test/support/configs.h"
+#include "test/support/files.h"
 
 namespace trainctl::test::stuck_rank_test {
 namespace {
@@ -32,6 +38,36 @@ TEST_CASE("a stuck rank is named under every combination of two strategies") {
   CHECK(stop_each({{4, {"strategy.pipeline=2"}},
                    {4, {"strategy.tensor=2"}},
                    {4, {"strategy.pipeline=2", "strategy.tensor=2"}}}) == std::vector<std::string>{});
+}
+
+// The table is read on each rank before the first step.
+TEST_CASE("a rank may prepare its training for longer than it may be silent in a step") {
+  const Folder folder;
+  std::string table = "a,b,target\n";
+  for (int i = 0; i < 64; ++i) table += format("{},{},{}\n", 7 * i % 13, 3 * i % 17 - 8, i % 3);
+  const std::string file = std::filesystem::canonical(folder.write("table.csv", table));
+  const std::string config = folder.write("slow.yaml", R"(
+data: {dataset: csv, path: table.csv, target: target, classes: 3}
+model: {layers: [{dense: {units: 8, activation: relu}}, {dense: {units: 3}}]}
+)" + train_section("batch_size: 16, epochs: 1, optimizer: {name: sgd, learning_rate: 0.1}"));
+  const auto finished = [&](const std::string& directory, const std::vector<std::string>& more) {
+    std::vector<std::string> words = {
+        "run",       config,   "--ranks", "2", "--quiet", "--device", "cpu", "--set", "cluster.timeout=1 s",
+        "--run-dir", directory};
+    words.insert(words.end(), more.begin(), more.end());
+    Command run(folder, words, ".",
+                {"LD_PRELOAD=" TRAINCTL_BLOCKED_READ_LIBRARY, "TRAINCTL_BLOCKED_FILE=" + file, "TRAINCTL_SLOW_RANK=1",
+                 "TRAINCTL_SLOW_SECONDS=5"});
+    const int code = run.wait();
+    return std::pair(code, run.errors());
+  };
+  const auto [code, errors] = finished(folder / "slow", {});
+  CAPTURE(errors);
+  CHECK(code == 0);
+  const auto [limited_code, limited_errors] = finished(folder / "limited", {"--set", "cluster.start_timeout=2 s"});
+  CAPTURE(limited_errors);
+  CHECK(limited_code == 5);
+  CHECK(contains(limited_errors, "rank 1 did not arrive within 2 s"));
 }
 
 }  // namespace

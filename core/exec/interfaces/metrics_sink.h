@@ -101,6 +101,13 @@ struct CorruptionEvent {
   std::string difference;          // the tensors that differed
 };
 
+// A request for another number of ranks that was refused: the run goes on as before.
+struct RefusedResizeEvent {
+  std::int64_t step = 0;  // number of steps done
+  int ranks = 0;          // the requested number
+  std::string reason;
+};
+
 // The norms of the gradients of the mean loss in a step, before clipping and weight decay.
 struct GradientNormsEvent {
   std::int64_t step = 0;
@@ -152,6 +159,7 @@ class MetricsSink {
   virtual void epoch(const EpochEvent& event) = 0;
   virtual void checkpoint(const CheckpointEvent& event) = 0;
   virtual void end(const EndEvent& event) = 0;
+  virtual void refused_resize(const RefusedResizeEvent&) {}
 };
 
 }  // namespace trainctl

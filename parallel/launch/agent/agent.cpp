@@ -157,7 +157,8 @@ class Agent {
       }
       if ((sources[1].revents & POLLIN) != 0) accept_connection();
       if (!leased_ && patience_ends_ && std::chrono::steady_clock::now() > *patience_ends_) {
-        throw Error(ErrorKind::peer, format("{} did not connect in time", chief), "see its log, and cluster.timeout");
+        throw Error(ErrorKind::peer, format("{} did not connect in time", chief),
+                    "see its log, and cluster.start_timeout");
       }
     }
   }

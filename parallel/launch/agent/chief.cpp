@@ -72,7 +72,7 @@ Leases::Leases(const TfConfig& config, const std::string& secret, std::chrono::m
   }
   if (missing.empty()) return;
   throw Error(ErrorKind::peer, format("no launch agent answers for {}", missing),
-              "start the same command with its TF_CONFIG there; see cluster.timeout");
+              "start the same command with its TF_CONFIG there; see cluster.start_timeout");
 }
 
 void Leases::end(int exit_code) {

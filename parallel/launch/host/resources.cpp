@@ -72,10 +72,10 @@ void require_ranks_can_start(const RanksNeed& need, std::chrono::milliseconds st
   }
   const double seconds = start_seconds(need);
   if (start_timeout.count() == 0 || seconds * 1000 < static_cast<double>(start_timeout.count())) return;
-  throw Error(
-      ErrorKind::resource,
-      format("{}, but cluster.timeout is {:g} s", start_text(need), static_cast<double>(start_timeout.count()) / 1000),
-      std::string(remedy) + ", or raise cluster.timeout");
+  throw Error(ErrorKind::resource,
+              format("{}, but cluster.start_timeout is {:g} s", start_text(need),
+                     static_cast<double>(start_timeout.count()) / 1000),
+              std::string(remedy) + ", or raise cluster.start_timeout");
 }
 
 double start_seconds(const RanksNeed& need) {

@@ -58,7 +58,7 @@ int finish_together(const RankContext& context, bool json, const Failure& end) {
       format("rank {} of {} on {} has waited for {:g} s in MPI_Init, but some other ranks have not reached it",
              situation.rank, situation.ranks, this_host(), std::chrono::duration<double>(deadline).count()),
       "check that the expected number of trainctl processes runs on each host (the program that starts them may hang), "
-      "and that all TCP ports between the hosts are open; see cluster.timeout");
+      "and that all TCP ports between the hosts are open; see cluster.start_timeout");
   report({exit_code(error.kind()), error.what()}, json, situation);
   std::_Exit(exit_code(error.kind()));
 }
@@ -92,6 +92,7 @@ Failure end_of(const RankCommand& command, const std::function<int(RankContext&)
     ImmediateStream host;
     require_same_on_all(command.values, context.world.hosts(), context.world.communicator(), host);
     require_requested_ranks(context.situation, command.requested_ranks);
+    if (!command.ends_start_itself) context.end_start();
     const int code = work(context);
     finish_output();
     return {code};
@@ -105,6 +106,11 @@ Failure end_of(const RankCommand& command, const std::function<int(RankContext&)
 void RankContext::set_flight(std::unique_ptr<FlightRecord> record) {
   flight = std::move(record);
   world.communicator().attendance().set_flight(flight.get());
+}
+
+void RankContext::end_start() {
+  world.communicator().true_on_all(true);
+  world.communicator().attendance().set_deadline(deadline);
 }
 
 int prepare_rank(const Situation& situation, const Variables& variables) {
@@ -137,14 +143,15 @@ int run_as_rank(const Situation& situation, bool json, const RankCommand& comman
   require_threads(threads + other_threads);
   auto flight = open_flight(variables.text(flight_variable), situation.rank, situation.ranks);
   enter(flight.get(), {.activity = Activity::starting, .text = "waiting for all ranks in MPI_Init"});
-  World world(command.deadline, [&] { end_late_start(situation, json, command.deadline); });
+  World world(command.start_deadline, [&] { end_late_start(situation, json, command.start_deadline); });
   require_world_size(situation, world.size());
   if (world.rank() == 0 && situation.supervised) mark_ready(situation.status_file, world.processes());
   if (world.rank() != 0) {
     log::set_level(log::Level::warning);
     log::set_prefix(format("rank {}", world.rank()));
   }
-  RankContext context{world, threads, situation, cores};
+  RankContext context{
+      .world = world, .threads = threads, .situation = situation, .cores = cores, .deadline = command.deadline};
   enter(flight.get(), {.activity = Activity::starting, .text = "data, program and kernels"});
   context.set_flight(std::move(flight));
   Failure failure;

@@ -22,19 +22,24 @@ struct RankContext {
   int threads = 1;
   const Situation& situation;
   Cores cores;                                // cores of this host before take_share()
+  std::chrono::milliseconds deadline{0};      // see RankCommand
   std::optional<std::int64_t> step = {};      // number of training steps that were done when the work failed
   std::unique_ptr<FlightRecord> flight = {};  // null: none; set_flight() sets it
 
   // Keeps a record, null or not, to which the rank's communicators, engines and loaders write from now on.
   void set_flight(std::unique_ptr<FlightRecord> record);
+  // Ends the start: waits until all ranks have called this function. From then on, all waits have the usual deadline.
+  void end_start();
 };
 
 // The command that a rank runs.
 struct RankCommand {
   RankValues values;                   // values that must be equal on all ranks; otherwise the run ends before its work
   std::optional<int> requested_ranks;  // number of ranks that the user asks for
-  std::chrono::milliseconds deadline{0};  // deadline of all waits for other ranks; zero: no deadline
-  std::chrono::milliseconds ending{0};    // time that rank 0 may need after the deadline at the end of a run
+  std::chrono::milliseconds deadline{0};        // deadline of all waits for other ranks; zero: no deadline
+  std::chrono::milliseconds start_deadline{0};  // the same while the ranks start
+  bool ends_start_itself = false;  // the work calls RankContext::end_start(); otherwise the start ends before the work
+  std::chrono::milliseconds ending{0};  // time that rank 0 may need after the deadline at the end of a run
 };
 
 // Runs `work` as a rank, or alone; returns the exit code of `work`, which must be equal on all ranks. An error that all

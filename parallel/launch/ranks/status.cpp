@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 
 #include "core/base/failure.h"
@@ -19,7 +20,7 @@ namespace {
 
 // A note is a file of one line; its path is the status file's with one of these suffixes.
 constexpr std::string_view ready_note = ".ready", log_note = ".log", stop_time_note = ".stop-time", step_note = ".step";
-constexpr std::string_view resizing_note = ".resizing";
+constexpr std::string_view resizing_note = ".resizing", refused_note = ".refused";
 constexpr std::string_view end_note = ".end";  // the first line of a status that comes from another host
 // The beginning of a note on standard error: a text that no program writes by chance.
 constexpr std::string_view note_mark =
@@ -167,6 +168,23 @@ void mark_resizing(const std::string& status_path) { write_note(status_path, res
 
 bool is_resizing(const std::string& status_path) {
   return !status_path.empty() && access(note_path(status_path, resizing_note).c_str(), F_OK) == 0;
+}
+
+void write_refused_resize(const std::string& status_path, const RefusedResize& refused) {
+  write_note(status_path, refused_note, format("{}\n{}", refused.ranks, refused.reason));
+}
+
+std::optional<RefusedResize> take_refused_resize(const std::string& status_path) {
+  if (status_path.empty()) return {};
+  const std::string path = note_path(status_path, refused_note);
+  RefusedResize refused;
+  {
+    std::ifstream file(path);
+    if (!(file >> refused.ranks) || file.get() != '\n') return {};
+    refused.reason.assign(std::istreambuf_iterator<char>(file), {});
+  }
+  unlink(path.c_str());
+  return refused;
 }
 
 void write_step(const std::string& status_path, std::int64_t step) {

@@ -70,6 +70,18 @@ StopTime read_stop_time(const std::string& status_path);
 void mark_resizing(const std::string& status_path);
 bool is_resizing(const std::string& status_path);
 
+// A request for another number of ranks that the supervisor has refused.
+struct RefusedResize {
+  int ranks = 0;
+  std::string reason = {};
+
+  bool operator==(const RefusedResize&) const = default;
+};
+// Called by the supervisor, so that rank 0 records it. A rank 0 on another host does not learn of it.
+void write_refused_resize(const std::string& status_path, const RefusedResize& refused);
+// Called by rank 0. Returns the last refused request, once; empty if there is none.
+std::optional<RefusedResize> take_refused_resize(const std::string& status_path);
+
 // Called by rank 0 to report the number of training steps that are done.
 void write_step(const std::string& status_path, std::int64_t step);
 std::optional<std::int64_t> read_step(const std::string& status_path);

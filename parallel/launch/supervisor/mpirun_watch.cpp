@@ -46,12 +46,13 @@ MpirunWatch::MpirunWatch(Supervision& supervision, const ChildProcess& child, st
       one_host_(plan.one_host),
       stops_in_order_(options.stops_in_order),
       start_timeout_(plan.start_timeout),
+      timeout_(plan.timeout),
       hosts_answer_(plan.hosts_answer),
       hosts_(plan.hosts) {
   asked_.started = start_;
   asked_.sees_ranks = plan.first_rank_here;
-  asked_.patience = plan.start_timeout;
-  supervision_.guard.watch(GuardedRanks{child_.pid, status_file_, stops_in_order_, asked_});
+  asked_.patience = plan.timeout;
+  supervision_.guard.watch(GuardedRanks{child_.pid, status_file_, hosts.folder(), stops_in_order_, asked_});
 }
 
 MpirunWatch::~MpirunWatch() {
@@ -148,8 +149,8 @@ void MpirunWatch::decide() {
     const char* const remedy =
         hosts_answer_
             ? "remote shells work on all hosts, so the network between them may be the cause: open all TCP ports in "
-              "both directions, or choose another network (docs/cluster.md); see cluster.timeout"
-            : "`ssh HOST true` must work for each host without a password; see cluster.timeout";
+              "both directions, or choose another network (docs/cluster.md); see cluster.start_timeout"
+            : "`ssh HOST true` must work for each host without a password; see cluster.start_timeout";
     const Error error(ErrorKind::peer, describe_start_timeout(), remedy);
     end_ranks(OutcomeKind::start_overdue, error.kind(), error.what());
   }
@@ -169,13 +170,16 @@ void MpirunWatch::check_for_change() {
   const std::string log = read_log_path(status_file_);
   if (log.empty() || read_status(status_file_)) return;
   join_log();
-  changed_plan_ = restarts_.changed_plan(plan_, std::filesystem::path(log).parent_path().string());
+  PlanChange change = restarts_.changed_plan(plan_, std::filesystem::path(log).parent_path().string());
+  if (change.refused) write_refused_resize(status_file_, *change.refused);
+  changed_plan_ = std::move(change.plan);
   if (!changed_plan_) return;
   if (!read_stop_time(status_file_).fails) return note_request(change_, SIGUSR1, now);
   log::warning(
       format("the run goes on as before, and not with {}, since its last checkpoint could not be written: make "
              "room for one first",
              counted(changed_plan_->ranks, "rank")));
+  write_refused_resize(status_file_, {changed_plan_->ranks, "the last checkpoint could not be written"});
   changed_plan_.reset();
 }
 
@@ -245,8 +249,8 @@ void MpirunWatch::watch_mpirun() {
   constexpr std::chrono::seconds warning_after(3);
   if (!suspended_since_ || verdict_) return;
   const auto suspended_for = std::chrono::steady_clock::now() - *suspended_since_;
-  const double seconds = std::chrono::duration<double>(start_timeout_).count();
-  if (start_timeout_.count() > 0 && suspended_for >= start_timeout_) {
+  const double seconds = std::chrono::duration<double>(timeout_).count();
+  if (timeout_.count() > 0 && suspended_for >= timeout_) {
     end_ranks(OutcomeKind::launcher_suspended, ErrorKind::peer,
               format("mpirun (process {}) has been stopped by a signal for {:g} s, and the ranks were ended{}",
                      child_.pid, seconds, newest_checkpoint(read_log_path(status_file_))));

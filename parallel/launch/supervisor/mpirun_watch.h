@@ -100,7 +100,7 @@ class MpirunWatch {
   std::string status_file_;
   bool first_rank_here_, one_host_;
   bool stops_in_order_;
-  std::chrono::milliseconds start_timeout_;
+  std::chrono::milliseconds start_timeout_, timeout_;
   bool hosts_answer_;
   std::vector<Host> hosts_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();

@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "core/base/error.h"
+#include "parallel/launch/hosts.h"
 
 namespace trainctl {
 namespace {
@@ -46,7 +47,7 @@ std::optional<int> requested_ranks_of(const std::string& run_directory) {
   }
   std::ifstream file(path);
   int ranks = 0;
-  return file >> ranks ? std::optional(ranks) : std::nullopt;
+  return file >> ranks && ranks >= 1 && ranks <= max_slots ? std::optional(ranks) : std::nullopt;
 }
 
 bool keep_request(const std::string& run_directory) {

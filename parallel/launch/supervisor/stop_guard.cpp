@@ -18,6 +18,7 @@
 #include "parallel/launch/host/process.h"
 #include "parallel/launch/ranks/report.h"
 #include "parallel/launch/ranks/status.h"
+#include "parallel/launch/watch/copies_note.h"
 
 namespace trainctl {
 namespace {
@@ -106,9 +107,9 @@ void StopGuard::act(Clock::time_point now) {
     ranks = ranks_;
   }
   if (ranks) return stop(std::move(*ranks), now);
-  if (requests_.at_once) end(exit_code(ErrorKind::interrupted), "stopped at once", "");
+  if (requests_.at_once) end(exit_code(ErrorKind::interrupted), "stopped at once");
   if (now - *requests_.asked < time_without_ranks) return;
-  end(exit_code(ErrorKind::stopped), "stopped while no ranks ran", "");
+  end(exit_code(ErrorKind::stopped), "stopped while no ranks ran");
 }
 
 // Ranks that have ended by themselves have left their status.
@@ -118,7 +119,7 @@ void StopGuard::stop(GuardedRanks ranks, Clock::time_point now) {
   if (has_ended(ranks.launcher)) {
     const RankStatus lost{exit_code(ErrorKind::peer), "the ranks have ended"};
     const RankStatus status = read_status(status_file).value_or(lost);
-    end(status.exit_code, status.message, status_file);
+    end(status.exit_code, status.message, ranks);
   }
   ranks.asked.ready = is_ready(status_file);
   ranks.asked.relayed = relayed_;
@@ -137,23 +138,25 @@ void StopGuard::stop(GuardedRanks ranks, Clock::time_point now) {
       kill(ranks.launcher, SIGUSR1);  // a second one has no effect
       return tell("stopping after this step (Ctrl-C again stops at once); a file system of the run does not answer");
     case StopAction::end_unstarted:
-      end(exit_code(ErrorKind::stopped), std::string(unstarted_text), status_file);
+      end(exit_code(ErrorKind::stopped), std::string(unstarted_text), ranks);
     case StopAction::end_at_once:
-      end(exit_code(ErrorKind::interrupted), "stopped at once", status_file);
+      end(exit_code(ErrorKind::interrupted), "stopped at once", ranks);
     case StopAction::end_late:
       end(exit_code(ErrorKind::peer),
           format("the ranks did not stop within {:g} s and were ended",
                  std::chrono::duration<double>(time_to_stop(requests_, ranks.asked)).count()),
-          status_file);
+          ranks);
   }
 }
 
 // The main thread may never come back. Its folder for temporary files would be removed by the next supervisor only.
-void StopGuard::end(int code, const std::string& message, const std::string& status_file) const {
+// Copies in the memory of other hosts are removed by the agents there, which hear nothing any more.
+void StopGuard::end(int code, const std::string& message, const GuardedRanks& ranks) const {
   kill_children({}, std::chrono::seconds(2));
-  if (!status_file.empty()) {
+  if (!ranks.flight_folder.empty()) remove_noted_copies(ranks.flight_folder);
+  if (!ranks.status_file.empty()) {
     std::error_code ignored;
-    std::filesystem::remove_all(std::filesystem::path(status_file).parent_path(), ignored);
+    std::filesystem::remove_all(std::filesystem::path(ranks.status_file).parent_path(), ignored);
   }
   tell(message);
   tell("trainctl has ended without writing to the run's directory, since its file system does not answer");

@@ -19,6 +19,7 @@ namespace trainctl {
 struct GuardedRanks {
   pid_t launcher = -1;         // the process of mpirun
   std::string status_file;     // in the supervisor's folder for temporary files
+  std::string flight_folder;   // of the flight records, with the note of the copies in memory; "": there are none
   bool stops_in_order = true;  // see SupervisionOptions
   AskedRanks asked;            // `ready`, `relayed` and the needs are unused: the guard finds them itself
 };
@@ -53,7 +54,7 @@ class StopGuard {
   bool is_stuck(Clock::time_point now);
   void act(Clock::time_point now);
   void stop(GuardedRanks ranks, Clock::time_point now);
-  [[noreturn]] void end(int code, const std::string& message, const std::string& status_file) const;
+  [[noreturn]] void end(int code, const std::string& message, const GuardedRanks& ranks = {}) const;
 
   const Signals& signals_;
   int received_ = -1, forward_ = -1;  // a pipe with a byte for each signal

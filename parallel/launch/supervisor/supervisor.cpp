@@ -216,12 +216,13 @@ Outcome run_attempts(LaunchPlan plan, const std::vector<std::string>& command, c
   bool is_untried = false;         // whether the plan is that of a resize, and no attempt has trained with it yet
   for (int attempts = 1;; ++attempts) {
     supervision.hosts_of_copies.add(plan);
+    const bool copies_were_left = std::exchange(supervision.copies_left, true);  // an exception may end the attempt
     AttemptEnd end = run_attempt(plan, command, restart, options, restarts, supervision);
     supervision.guard.expect_within(longest_work);
     Outcome& outcome = end.outcome;
     log::debug("the ranks have ended: " + to_string(outcome));
     const bool ended = outcome.kind == OutcomeKind::completed || outcome.kind == OutcomeKind::stopped;
-    if (!ended || end.changed_plan) supervision.copies_left = true;
+    supervision.copies_left = copies_were_left || !ended || end.changed_plan;
     if (!outcome.last_lines.empty()) log::debug("the last lines of their log:\n" + outcome.last_lines);
     const bool resizes = end.changed_plan && outcome.kind == OutcomeKind::stopped && !supervision.requests.asked;
     const bool goes_back = is_untried && refuses_plan(outcome);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "parallel/launch/plan.h"
+#include "parallel/launch/supervisor/plan_change.h"
 #include "parallel/launch/supervisor/policy.h"
 #include "parallel/launch/watch/host_watch.h"
 
@@ -44,10 +45,10 @@ struct Restarts {
   // Returns the plan of the next attempt. `before`: the plan of the attempt that ended with `outcome`, or to which the
   // run is resized. May throw Error, which ends the run. Null: always the same plan.
   std::function<LaunchPlan(const LaunchPlan& before, const Outcome& outcome)> next_plan;
-  // Returns the plan with which the run shall go on instead of the plan `now`; empty if it shall not change. Called
-  // about twice a second with the run's directory while the ranks train, and must not wait. The ranks stop in order and
-  // start again with the new plan, which is no restart for `policy`. Null: the plan never changes.
-  std::function<std::optional<LaunchPlan>(const LaunchPlan& now, const std::string& run_directory)> changed_plan;
+  // Returns the plan with which the run shall go on instead of the plan `now`, if it shall change. Called about twice a
+  // second with the run's directory while the ranks train, and must not wait. The ranks stop in order and start again
+  // with the new plan, which is no restart for `policy`. Null: the plan never changes.
+  std::function<PlanChange(const LaunchPlan& now, const std::string& run_directory)> changed_plan;
 };
 
 // Runs `command` (a program and its arguments) as the plan's ranks; must be called while this process has no other

@@ -10,8 +10,8 @@ namespace trainctl {
 // nothing.
 void note_copies(const std::string& copies);
 
-// Called by the agent: removes the copies that a rank of this host has noted in the folder of the flight records,
-// unless a later start of the run has taken them over.
+// Called by the agent, and by a supervisor that cannot reach the run directory: removes the copies that a rank of this
+// host has noted in the folder of the flight records, unless a later start of the run has taken them over.
 void remove_noted_copies(const std::string& flight_folder);
 
 }  // namespace trainctl

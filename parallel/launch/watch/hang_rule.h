@@ -4,8 +4,8 @@
 // another has waited for others as long. The limit is cluster.hang_timeout. `auto` is the largest of 10 s, 20 times the
 // median time between steps, and 3 times the second longest of the last long pauses after which ranks went on, so that
 // a single one has no effect. It begins after the first steps. A rank that evaluates, or works for itself between
-// steps, has six times the limit. While a rank starts or saves, no rank hangs: cluster.timeout limits these times. A
-// rank whose process is stopped has no such excuse.
+// steps, has six times the limit. While a rank starts or saves, no rank hangs: cluster.start_timeout and
+// cluster.timeout limit these times. A rank whose process is stopped has no such excuse.
 #pragma once
 
 #include <cstdint>

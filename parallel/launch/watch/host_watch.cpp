@@ -34,7 +34,7 @@ constexpr double time_for_places = 3, time_between_questions = 3, time_for_files
 std::chrono::milliseconds lease_of(const LaunchPlan& plan, const HostWatchOptions& options) {
   constexpr std::chrono::milliseconds least(10'000), most(30'000);
   if (options.lease) return *options.lease;
-  return plan.start_timeout.count() > 0 ? std::clamp(plan.start_timeout, least, most) : most;
+  return plan.timeout.count() > 0 ? std::clamp(plan.timeout, least, most) : most;
 }
 
 // Returns a random word that no login script prints by chance.
@@ -92,6 +92,8 @@ class HostWatch::State {
   }
   State(const State&) = delete;
   State& operator=(const State&) = delete;
+
+  const std::string& folder() const { return folder_; }
 
   void start() {
     if (std::exchange(started_, true)) return;
@@ -298,6 +300,8 @@ bool HostWatch::can_watch(const LaunchPlan& plan, const HostWatchOptions& option
   const auto* choice = std::get_if<HangChoice>(&options.hang_timeout);
   return (choice == nullptr || *choice != HangChoice::none) && !reachable_hosts(plan, Variables::of_process()).empty();
 }
+
+std::string HostWatch::folder() const { return state_ ? state_->folder() : ""; }
 
 void HostWatch::start() {
   if (state_) state_->start();

@@ -37,6 +37,9 @@ class HostWatch {
   HostWatch(const HostWatch&) = delete;
   HostWatch& operator=(const HostWatch&) = delete;
 
+  // The folder of the flight records; "": the ranks are not watched.
+  std::string folder() const;
+
   // Starts the agents, once; to be called when the ranks have started.
   void start();
 

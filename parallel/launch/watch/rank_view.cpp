@@ -159,7 +159,7 @@ std::string doing_text(const RankView& view) {
     case Activity::evaluating:
       return with("evaluating");
     case Activity::waiting_for_ranks:
-      return with("waiting for other ranks");
+      return with("outside of steps");  // a rank that waits there is in a collective
     case Activity::ended:
       return "ending";
   }

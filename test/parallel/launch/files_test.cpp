@@ -11,6 +11,7 @@
 #include "parallel/launch/hosts.h"
 #include "parallel/launch/ranks/status.h"
 #include "parallel/launch/supervisor/launch_name.h"
+#include "parallel/launch/supervisor/resize.h"
 #include "test/catch.h"
 
 namespace trainctl::files_test {
@@ -86,6 +87,22 @@ TEST_CASE("a marked run is ready, and the path of its log is read back") {
   CHECK(read_log_path(folder.path + "/status").empty());
   write_log_path(folder.path + "/status", "/runs/a b/log.txt");
   CHECK(read_log_path(folder.path + "/status") == "/runs/a b/log.txt");
+}
+
+TEST_CASE("a refused request is taken once, and a number of ranks that nobody can have is no request") {
+  const Folder folder;
+  const std::string path = folder.path + "/status";
+  CHECK_FALSE(take_refused_resize(path));
+  write_refused_resize(path, {3, "a replica has 2 ranks\nrequest a multiple of 2"});
+  CHECK(take_refused_resize(path) == RefusedResize{3, "a replica has 2 ranks\nrequest a multiple of 2"});
+  CHECK_FALSE(take_refused_resize(path));
+  CHECK_FALSE(take_refused_resize(""));
+  request_ranks(folder.path, 5);
+  CHECK(requested_ranks_of(folder.path) == 5);
+  for (const char* text : {"0", "-3", "2000000", "99999999999999999999", "many", ""}) {
+    std::ofstream(folder.path + "/resize") << text;
+    CHECK_FALSE(requested_ranks_of(folder.path));
+  }
 }
 
 TEST_CASE("without access to the supervisor's folder a rank reports through standard error") {

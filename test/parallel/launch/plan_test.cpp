@@ -45,6 +45,23 @@ TEST_CASE("auto starts a rank for each GPU, else for each core") {
   CHECK(plan_launch(request).threads == 3);
 }
 
+TEST_CASE("ranks have at least 30 s to start, whatever cluster.timeout is, unless the config says how long") {
+  ClusterOptions options;
+  const auto seconds = [&](double timeout, const Auto<Seconds>& start) {
+    options.timeout = Seconds{timeout};
+    options.start_timeout = start;
+    CHECK(launch_request(options, {}).timeout == std::chrono::duration<double>(timeout));
+    const std::chrono::duration<double> limit = launch_request(options, {}).start_timeout;
+    return limit.count();
+  };
+  CHECK(seconds(5, {}) == 30);
+  CHECK(seconds(71, {}) == 71);
+  CHECK(seconds(0, {}) == 0);  // for ever
+  CHECK(seconds(600, {Seconds{2.5}}) == 2.5);
+  CHECK(seconds(5, {Seconds{0}}) == 0);
+  CHECK(seconds(0, {Seconds{7}}) == 7);
+}
+
 TEST_CASE("a run has at least as many ranks as it needs after a loss of hosts") {
   ClusterOptions options;
   options.restarts.min_ranks = 3;

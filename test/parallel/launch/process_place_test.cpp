@@ -280,6 +280,9 @@ TEST_CASE("a flight record tells what a rank does, and whether it waits for othe
   CHECK(doing_text(view()) == "in all_reduce of bucket 0");
   communication.leave();
   CHECK_FALSE(view().in_message);
+  training.enter({.activity = Activity::waiting_for_ranks, .step = 8, .text = "between steps"});
+  CHECK_FALSE(view().waits);  // it may also work for itself
+  CHECK(doing_text(view()) == "outside of steps (between steps)");
 }
 
 }  // namespace

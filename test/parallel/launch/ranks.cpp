@@ -92,10 +92,16 @@ struct Rank {
 }
 
 // Tells the supervisor a directory of the run in which the request to resize is a FIFO without a writer: who reads it
-// waits, as for a file server that does not answer.
+// waits, as for a file server that does not answer. A rank that is watched keeps copies in memory.
 void name_blocked_directory(const Rank& rank) {
   if (rank.mpi.rank() != 0) return;
   const std::string folder = rank.variables.text("LAUNCH_TEST_FOLDER");
+  if (rank.variables.has(flight_variable)) {
+    const std::string copies = memory_folder_of(folder);
+    create_memory_folder(copies, 0);
+    std::ofstream(copies + "/lock") << "the start of this process\n";
+    note_copies(copies);
+  }
   mkfifo((folder + "/resize").c_str(), 0600);
   write_log_path(rank.situation.status_file, folder + "/log.txt");
 }

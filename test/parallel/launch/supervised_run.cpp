@@ -43,6 +43,7 @@ bool is_alive(pid_t pid) {
 LaunchPlan plan_for(int ranks, double timeout) {
   ClusterOptions options;
   options.timeout = Seconds{timeout};
+  options.start_timeout = {Seconds{timeout}};
   LaunchRequest request = launch_request(options, {std::to_string(ranks)});
   request.slurm.reset();
   return plan_launch(request);

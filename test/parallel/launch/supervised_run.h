@@ -19,7 +19,8 @@ int supervise(const LaunchPlan& plan, const std::vector<std::string>& command, c
 class SupervisedRun {
  public:
   // Starts supervise() with `ranks` ranks, even if there are fewer cores; `behaviour` is the name of a case in
-  // ranks.cpp, or a shell script if it begins with "sh: ". `timeout` is cluster.timeout in seconds. Standard output
+  // ranks.cpp, or a shell script if it begins with "sh: ". `timeout` is cluster.timeout and
+  // cluster.start_timeout in seconds. Standard output
   // goes to the descriptor `output` if it is given.
   SupervisedRun(int ranks, const std::string& behaviour, double timeout = 600, const Restarts& restarts = {},
                 const SupervisionOptions& options = {}, int output = -1);

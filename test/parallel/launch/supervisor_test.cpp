@@ -6,9 +6,12 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <filesystem>
 #include <thread>
 
+#include "core/base/memory_folder.h"
 #include "parallel/launch/supervisor/resize.h"
+#include "parallel/launch/watch/host_agent.h"
 #include "test/catch.h"
 #include "test/parallel/launch/listening.h"
 #include "test/parallel/launch/supervised_run.h"
@@ -222,7 +225,7 @@ Restarts reads_requests() {
   Restarts restarts;
   restarts.changed_plan = [](const LaunchPlan&, const std::string& run_directory) {
     requested_ranks_of(run_directory);
-    return std::optional<LaunchPlan>();
+    return PlanChange();
   };
   return restarts;
 }
@@ -242,10 +245,13 @@ TEST_CASE("a supervisor that waits for a file server relays a request to stop") 
   CHECK(run.left_nothing());
 }
 
-TEST_CASE("a second Ctrl-C ends a supervisor that waits for a file server") {
-  SupervisedRun run(2, "rank with a blocked directory that never stops", 600, reads_requests());
+TEST_CASE("a second Ctrl-C ends a supervisor that waits for a file server, and removes the copies in memory") {
+  SupervisedRun run(2, "rank with a blocked directory that never stops", 600, reads_requests(),
+                    {.watch = {.hang_timeout = Seconds{600}, .agent = {TRAINCTL_BINARY, host_agent_command}}});
   REQUIRE(run.ranks_run());
   std::this_thread::sleep_for(std::chrono::seconds(1));  // until the supervisor waits
+  const std::string copies = memory_folder_of(run.folder());
+  CHECK(std::filesystem::exists(copies));
   const auto begin = std::chrono::steady_clock::now();
   run.send(SIGINT);
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
@@ -256,6 +262,7 @@ TEST_CASE("a second Ctrl-C ends a supervisor that waits for a file server") {
   CHECK(contains(run.output(), "stopped at once"));
   CHECK(run.ranks_gone());
   CHECK(run.left_nothing());
+  CHECK_FALSE(std::filesystem::exists(copies));
 }
 
 TEST_CASE("ranks that do not stop in time are ended, also if their supervisor waits for a file server") {
@@ -419,7 +426,7 @@ TEST_CASE("a plan that its ranks refuse is given up, also if a rank failed while
   restarts.changed_plan = [](const LaunchPlan& now, const std::string&) {
     LaunchPlan plan = now;
     plan.environment["REFUSED"] = "yes";
-    return std::optional(std::move(plan));
+    return PlanChange{.plan = std::move(plan)};
   };
   SupervisedRun run(2,
                     "sh: s=$TRAINCTL_STATUS_FILE; "
