@@ -11,6 +11,7 @@
 #include "io/datasets/dataset.h"
 #include "io/datasets/tables/csv_header.h"
 #include "io/datasets/tables/csv_lines.h"
+#include "io/datasets/tables/csv_width.h"
 #include "io/datasets/text/corpus.h"
 
 namespace trainctl {
@@ -165,12 +166,7 @@ void CorpusPieces::next_text(CorpusPiece& piece) {
 void CorpusPieces::next_rows(CorpusPiece& piece) {
   std::vector<std::string_view> fields;
   for (std::size_t bytes = 0; bytes < piece_bytes && open_->rows->next(fields);) {
-    if (fields.size() != open_->columns) {
-      data_error(
-          piece.file->path,
-          format("line {} has {}, not {}", open_->rows->place().line, counted(fields.size(), "field"), open_->columns),
-          "quote fields that hold commas");
-    }
+    if (fields.size() != open_->columns) refuse_width(open_->rows->place(), fields, open_->columns);
     CorpusRow& row = piece.rows.emplace_back();
     row.text = fields[open_->text];
     if (!format_.class_column.empty()) row.class_name = fields[open_->class_name];
