@@ -13,6 +13,7 @@
 #include "core/base/terminal_text.h"
 #include "io/datasets/dataset.h"
 #include "io/datasets/images/image_files.h"
+#include "io/datasets/text/corpus.h"
 #include "io/datasets/utf8_names.h"
 #include "io/loader/data.h"
 #include "run/run_spec.h"
@@ -40,6 +41,11 @@ std::vector<Draft> drafts_for(const DraftRequest& request) {
     if (has_ending(request.path, {".csv", ".tsv"})) return draft_for_table(request);
     if (has_ending(request.path, {".npz"})) return draft_for_arrays(request);
     if (is_text_file(request.path)) return draft_for_text(request);
+    if (has_ending(request.path, {".json"})) {
+      data_error(request.path,
+                 "is a .json file, and texts are read from .jsonl files, which have an object in each line",
+                 remedy_for_json_line(request.path, "["));
+    }
   } else {
     if (holds_table(request.path)) return draft_for_table(request);
     if (holds_arrays(request.path)) return draft_for_arrays(request);

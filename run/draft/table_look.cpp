@@ -95,6 +95,8 @@ void add_number(std::string_view text, float number, std::int64_t line, TableCol
   column.ascends_by_one = column.ascends_by_one && column.whole && follows;
   column.last_number = double{number};
   column.largest = std::max(column.largest, std::abs(double{number}));
+  column.lowest = column.numbers == 0 ? number : std::min(column.lowest, number);
+  column.highest = column.numbers == 0 ? number : std::max(column.highest, number);
   ++column.numbers;
   const bool code = text.size() > 1 && text[0] == '0' && text.find_first_not_of("0123456789") == std::string_view::npos;
   if (code && column.codes++ == 0) column.first_code = {std::string(text), line};
@@ -211,6 +213,8 @@ std::string why_left_out(const TableColumn& column, std::int64_t lines) {
   if (column.dates > 0) return "holds dates";
   if (column.missing == lines) return "is empty";
   if (distinct == 1 && column.missing == 0) return "is the same in all lines";
+  const bool equal = column.numbers == lines && column.lowest == column.highest;
+  if (equal && column.codes == 0) return "holds numbers that are all equal as float32";
   if (column.words > 0 && (column.is_full() || distinct > 100)) {
     return column.has_codes() ? format("holds more than 100 different codes such as '{}'", column.first_code.text)
                               : "holds more than 100 different words";

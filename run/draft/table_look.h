@@ -28,6 +28,7 @@ struct TableColumn {
   bool whole = true;                                  // all numbers are whole
   bool ascends_by_one = true;                         // each number is larger by one than that of the line before
   double largest = 0;                                 // the largest absolute value of the numbers
+  float lowest = 0, highest = 0;                      // of the numbers
   double last_number = 0;                             // the number of the last line that was read
   std::set<std::string, std::less<>> distinct;        // the first max_distinct values: numbers, or with words the texts
   std::set<std::string, std::less<>> distinct_texts;  // the first max_distinct texts

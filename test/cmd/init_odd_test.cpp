@@ -123,6 +123,31 @@ TEST_CASE("init reads tables with single spaces between the fields, and refuses 
   });
 }
 
+TEST_CASE("init leaves out numbers that are equal as float32") {
+  check_cases({
+      {"large.csv",
+       table("large.csv", "id_number,age,kind",
+             [](int i) { return format("10000000000000000000{},{},{}", 100 + i, i * 13 % 97, i % 2); }),
+       true,
+       {"not id_number, which holds numbers that are all equal as float32"}},
+  });
+}
+
+TEST_CASE("init says how a list of JSON becomes lines") {
+  std::string list = "[\n";
+  for (int i = 0; i < 40; ++i) list += format("{{\"text\": \"{}\", \"label\": {}}},\n", sentence(i), i % 2);
+  check_cases({
+      {"texts.json",
+       [list](const Folder& f) { f.write("texts.json", list + "]"); },
+       false,
+       {"texts.json: is a .json file", "jq -c '.[]' texts.json > texts-lines.jsonl"}},
+      {"list.jsonl",
+       [list](const Folder& f) { f.write("list.jsonl", list + "]"); },
+       false,
+       {"the line is not an object of JSON", "jq -c '.[]' list.jsonl > list-lines.jsonl"}},
+  });
+}
+
 TEST_CASE("init says which fields keep it from reading a column of numbers") {
   check_cases({
       {"signs.csv",

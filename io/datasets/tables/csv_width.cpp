@@ -45,13 +45,13 @@ std::string remedy_for_width(const LineLocation& line, const std::vector<std::st
     return format("its first line, '{}', seems to be a comment: leave out such lines ({})", begin.substr(0, 40),
                   without_matching(begin[0] == '#' ? "/^#/d" : "/^%/d", path));
   }
+  if (std::any_of(fields.begin(), fields.end(), [](std::string_view field) { return field.starts_with('\''); })) {
+    return "quote fields that hold the delimiter with double quotation marks (\"): single ones are part of the text";
+  }
   if (fields.size() == expected + 1 && all_have(lines, fields.size())) {
     return "the first line has one name less than the lines have fields: write a name for each column; R's write.table "
            "leaves out the name of the column of row names, unless col.names=NA is set, and row.names=FALSE leaves out "
            "the column";
-  }
-  if (std::any_of(fields.begin(), fields.end(), [](std::string_view field) { return field.starts_with('\''); })) {
-    return "quote fields that hold the delimiter with double quotation marks (\"): single ones are part of the text";
   }
   return "quote fields that hold the delimiter, set another `delimiter`, or write all fields of each line";
 }

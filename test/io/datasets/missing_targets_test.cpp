@@ -5,6 +5,7 @@
 #include "core/base/format.h"
 #include "io/loader/data.h"
 #include "io/loader/prediction_data.h"
+#include "io/loader/splits/split.h"
 #include "test/catch.h"
 #include "test/support/files.h"
 
