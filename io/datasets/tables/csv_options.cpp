@@ -180,14 +180,15 @@ Section csv_choice() {
            between(1, 1 << 20))
       .key(
           "missing", &CsvOptions::missing,
-          "What replaces a missing number, that is, a field that is empty or holds NA, N/A, #N/A, <NA>, NaN, null or "
+          "What replaces a missing number, that is, a field that is empty or holds NA, N/A, #N/A, `<NA>`, NaN, null or "
           "?: the mean of the training split's values, zero, or this number; error: the run ends. A missing word "
           "becomes zeros; in columns listed in `categorical`, only empty fields are missing. It does not fill targets.")
-      .key("missing_targets", &CsvOptions::missing_targets,
-           "What happens to a line whose target is missing, that is, a field of the target is empty or, unless its "
-           "column is listed in `categorical`, holds NA, N/A, #N/A, <NA>, NaN, null or ?. drop: the line is left out, "
-           "as by pandas' dropna(subset=[TARGET]), and their number is reported; error: the run ends. Prediction needs "
-           "no targets, and reads all lines.")
+      .key(
+          "missing_targets", &CsvOptions::missing_targets,
+          "What happens to a line whose target is missing, that is, a field of the target is empty or, unless its "
+          "column is listed in `categorical`, holds NA, N/A, #N/A, `<NA>`, NaN, null or ?. drop: the line is left out, "
+          "as by pandas' dropna(subset=[TARGET]), and their number is reported; error: the run ends. Prediction needs "
+          "no targets, and reads all lines.")
       .key("standardize", &CsvOptions::standardize,
            "Whether every column of numbers is shifted and scaled to mean 0 and variance 1, measured on the training "
            "split; constant columns become 0.")
