@@ -137,7 +137,7 @@ int run_command_line(int argc, char** argv) {
   }
   // The errors of several ranks appear on one screen, so each one names its rank.
   if (failure.exit_code != 0 && situation.is_rank() && situation.ranks > 1) {
-    name_rank(failure, situation.rank, situation.local_ranks == situation.ranks ? "" : this_host());
+    name_rank(failure, situation, situation.rank, situation.local_ranks == situation.ranks ? "" : this_host());
   }
   // Ranks of the user's own mpirun that cannot start fail for the same reason, which rank 0 alone reports as JSON.
   return failure.exit_code == 0 ? 0 : report(failure, json && situation.rank == 0, situation);

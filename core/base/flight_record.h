@@ -98,7 +98,7 @@ class FlightRecord {
   // The line of the rank's main thread, which trains.
   FlightLine& training() { return training_; }
 
-  // The number of the training step that the rank has begun last, from 1; -1 before the training.
+  // The number of the training step that the rank has begun last since its start, from 1; -1: it has begun none.
   void set_step(std::int64_t step) { step_.store(step, std::memory_order_relaxed); }
   std::int64_t step() const { return step_.load(std::memory_order_relaxed); }
 

@@ -88,6 +88,17 @@ std::vector<std::string> paths_of(const std::vector<DataLocation>& pieces, const
   return paths;
 }
 
+std::vector<std::string> DatasetOptions::files_of(const DataLocation& where) const {
+  std::vector<std::string> files;
+  for (const Path* path : {&where.path, &where.images}) {
+    if (!path->empty()) files.push_back(path->text);
+  }
+  for (const auto& entry : where.x.entries) {
+    if (!entry.value.empty()) files.push_back(entry.value.text);
+  }
+  return files;
+}
+
 std::optional<LanguageText> DatasetOptions::language_text() const { return std::nullopt; }
 
 DatasetGroup DatasetOptions::open_group(const DataLocation& where, SplitKind split, const DeclaredGroup& declared,

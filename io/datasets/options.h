@@ -90,6 +90,9 @@ struct DatasetOptions : Options, DataLocations {
   // Makes the files in the user's cache that open() needs for a piece, if they are missing. Called before ranks are
   // started, since it may take longer than ranks wait for each other. open() makes missing files, too.
   virtual void prepare(const DataLocation&, const Preparation&) const {}
+  // The files and folders that hold the samples of a piece, whatever split reads it. Empty if a path stands for other
+  // files in each split. Throws Error{data} if a pattern matches no file.
+  virtual std::vector<std::string> files_of(const DataLocation& where) const;
   // The shape of a sample, if the options alone determine it.
   virtual std::optional<Shape> known_shape() const { return std::nullopt; }
   // Whether each position of a sample of tokens has a target and a weight.

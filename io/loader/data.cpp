@@ -13,9 +13,11 @@
 #include "io/loader/batches/loader.h"
 #include "io/loader/inputs/input_plan.h"
 #include "io/loader/inputs/measure.h"
+#include "io/loader/splits/class_spelling.h"
 #include "io/loader/splits/class_weights.h"
 #include "io/loader/splits/make_split.h"
 #include "io/loader/splits/open_splits.h"
+#include "io/loader/splits/repeated_samples.h"
 #include "io/loader/splits/split.h"
 
 namespace trainctl {
@@ -143,6 +145,16 @@ Data::Data(const DataOptions& options, std::uint64_t seed, const DataUse& use, M
       if (!warning.empty() && (p == 0 || group.inputs != training.inputs)) info_.warnings.push_back(warning);
     }
   }
+  if (use.class_weights) {
+    const std::string unnamed = unnamed_classes_warning(*use.class_weights, training.targets[0]->info());
+    if (!unnamed.empty()) info_.warnings.push_back(unnamed);
+  }
+  for (const auto& target : training.targets) {
+    const std::string spelling = spelling_warning(target->info().class_names);
+    if (!spelling.empty()) info_.warnings.push_back(spelling);
+  }
+  const std::vector<std::string> repeated = repeated_samples(options, opened);
+  info_.warnings.insert(info_.warnings.end(), repeated.begin(), repeated.end());
   info_.inputs.clear();
   for (std::size_t i = 0; i < plans.size(); ++i) {
     const DatasetInfo& info = training.inputs[i]->info();

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -112,6 +113,36 @@ bool has_positions(const Array& x, bool tokens, const Array& y) {
   return has_one_each && std::equal(positions.begin(), positions.end(), sizes.begin());
 }
 
+// The number of channels of targets that are images of the samples' height and width; 0 for other targets. Whole
+// numbers are values of pixels if there are too many of them for classes of pixels.
+std::int64_t channels_of_images(const Array& x, const Array& y) {
+  constexpr std::size_t most_classes = 64;
+  const bool images = x.shape.rank() == 4 && (y.shape.rank() == 3 || y.shape.rank() == 4);
+  if (!images || y.shape[1] != x.shape[1] || y.shape[2] != x.shape[2]) return 0;
+  const std::int64_t channels = y.shape.rank() == 4 ? y.shape[3] : 1;
+  if (channels > 4) return 0;
+  if (!is_integer(y.type)) return channels;
+  std::set<std::int64_t> different;
+  for_rows<std::int64_t>(y, [&](std::span<const std::int64_t> row) {
+    for (std::size_t i = 0; i < row.size() && different.size() <= most_classes; ++i) different.insert(row[i]);
+  });
+  return different.size() > most_classes ? channels : 0;
+}
+
+// The range of targets of one value each that are few whole numbers, but are not read as classes.
+std::optional<std::pair<std::int64_t, std::int64_t>> few_whole_in(const Array& y) {
+  constexpr std::size_t most = 20;
+  std::set<float> different;
+  bool whole = true;
+  for_rows<float>(y, [&](std::span<const float> row) {
+    whole = whole && row[0] == std::floor(row[0]) && std::abs(row[0]) < 1e6f;
+    if (whole && different.size() <= most) different.insert(row[0]);
+  });
+  const bool few = whole && different.size() > 1 && different.size() <= most && 5 * std::ssize(different) <= y.shape[0];
+  if (!few || (is_integer(y.type) && *different.begin() >= 0)) return std::nullopt;
+  return std::pair(static_cast<std::int64_t>(*different.begin()), static_cast<std::int64_t>(*different.rbegin()));
+}
+
 [[noreturn]] void refuse_classes(const Array& y) {
   data_error(y.path,
              format("holds {} of shape {}, which cannot be the classes of --targets",
@@ -130,12 +161,18 @@ ArrayLook look_at_arrays(const std::string& path, TargetsAre targets) {
   for_rows<float>(*y, [&](std::span<const float> row) {
     for (const float value : row) look.largest = std::max(look.largest, std::abs(double{value}));
   });
+  if (targets != TargetsAre::classes) look.channels = channels_of_images(*x, *y);
+  if (look.channels > 0) {
+    look.target = TargetMeaning::images;
+    return look;
+  }
   if (targets == TargetsAre::values) return look;
   const bool classes = targets == TargetsAre::classes;
   const std::int64_t each = y->shape.count() / y->shape[0];
   if (each == 1) {
     if (classes && !is_integer(y->type)) refuse_classes(*y);
     look.target = is_integer(y->type) ? TargetMeaning::class_number : TargetMeaning::values;
+    look.few_whole = few_whole_in(*y);
     return look;
   }
   const TargetValues values = values_of(*y);

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "run/draft/draft.h"
 
@@ -13,6 +15,7 @@ enum class TargetMeaning {
   one_hot,           // [K] of which one value is 1 and the others are 0
   multi_hot,         // [K] of 0 and 1: any number of labels
   position_classes,  // whole numbers [P...]: a class for each position of the sample, a pixel or a step
+  images,            // images of the height and width of the samples, whose pixels are values
   values             // numbers that are predicted as they are
 };
 
@@ -20,8 +23,12 @@ struct ArrayLook {
   // Token ids are whole numbers from 0, in sequences whose positions all have about the same range.
   std::int64_t vocabulary = 0;  // token ids are below this; 0: samples are values
   TargetMeaning target = TargetMeaning::values;
-  std::int64_t classes = 0;  // number of classes, for position_classes
-  double largest = 0;        // the largest absolute value of the targets
+  std::int64_t classes = 0;   // number of classes, for position_classes
+  double largest = 0;         // the largest absolute value of the targets
+  std::int64_t channels = 0;  // of targets that are images
+  // For values that may have been meant as classes: the smallest and the largest of at most 20 different whole numbers
+  // that are negative or stored as floats; empty otherwise.
+  std::optional<std::pair<std::int64_t, std::int64_t>> few_whole = {};
 };
 
 // Looks at x and y (or x_train and y_train) of a folder of .npy files or an .npz file; returns the defaults if one is

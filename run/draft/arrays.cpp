@@ -149,6 +149,28 @@ Body body_for(const Shape& sample) {
           "three dense layers"};
 }
 
+// The layers whose output is an image of the size of the samples. The targets of a data set are rows of values, so that
+// the network ends in one. Bytes of targets are compared with outputs of their range.
+Body body_for_images(std::int64_t channels, bool bytes) {
+  std::string layers;
+  for (const int filters : {32, 32, 32}) {
+    layers += format("    - conv2d: {{filters: {}, kernel_size: 3, padding: same, activation: relu}}\n", filters);
+  }
+  layers += format("    - conv2d: {{filters: {}, kernel_size: 3, padding: same}}\n", channels);
+  if (bytes) layers += "    - rescaling: {scale: 255}       # to the range of the targets\n";
+  return {layers + "    - flatten                       # as targets are\n", "four convolutions"};
+}
+
+// A note on targets that are read as values, but look like classes; "" for others.
+std::string note_on_values(const ArrayLook& look, TargetsAre targets) {
+  if (!look.few_whole || look.target != TargetMeaning::values || targets == TargetsAre::values) return "";
+  const auto [smallest, largest] = *look.few_whole;
+  return format(
+      "the targets are whole numbers from {} to {}, and are taken for values; if they are classes, number them "
+      "from 0 and store them as whole numbers (in NumPy: y = numpy.unique(y, return_inverse=True)[1])",
+      smallest, largest);
+}
+
 // The end of a network for a kind of target, with its loss and metric.
 struct Head {
   std::string layer, loss, metrics, what;
@@ -169,6 +191,7 @@ Head head_for(TargetMeaning kind, std::int64_t count) {
       return {dense("softmax"), "categorical_crossentropy", "accuracy", counted(count, "class") + ", one-hot"};
     case TargetMeaning::multi_hot:
       return {dense("sigmoid"), "binary_crossentropy", "accuracy, auc", counted(count, "label") + ", each yes or no"};
+    case TargetMeaning::images:
     case TargetMeaning::values:
       return {dense(""), "mean_squared_error", "mean_absolute_error", counted(count, "value")};
   }
@@ -197,11 +220,17 @@ std::vector<Draft> draft_for_arrays(const DraftRequest& request) {
   const DType dtype = opened.info.inputs[0].format.dtype;
   Shape sample = opened.info.inputs[0].sample;
   if (dtype == DType::uint8 && sample.rank() == 2) sample = {sample[0], sample[1], 1};  // images of one channel
-  const Body body = look.vocabulary > 0 ? body_for_tokens(look.vocabulary, by_position)
-                    : by_position       ? body_by_position(sample)
-                                        : body_for(sample);
+  const bool images = look.target == TargetMeaning::images;
+  const Body body = images                ? body_for_images(look.channels, look.largest > 2)
+                    : look.vocabulary > 0 ? body_for_tokens(look.vocabulary, by_position)
+                    : by_position         ? body_by_position(sample)
+                                          : body_for(sample);
   const std::int64_t number = by_position ? std::max(look.classes, target.classes) : target.classes;
-  const Head head = head_for(look.target, number > 0 ? number : std::max<std::int64_t>(target.shape.count(), 1));
+  Head head = head_for(look.target, number > 0 ? number : std::max<std::int64_t>(target.shape.count(), 1));
+  if (images) {
+    head.layer.clear();
+    head.what = format("images of {} as targets", counted(look.channels, "channel"));
+  }
   Draft draft;
   draft.file = request.name + ".yaml";
   draft.summary = format("{} on samples of {}, {}", body.name, to_string(sample), head.what);
@@ -218,6 +247,8 @@ std::vector<Draft> draft_for_arrays(const DraftRequest& request) {
                           suitable_epochs(opened.info.training_samples), 1e-3,
                           "  schedule: {name: cosine, warmup: 1 epoch}\n" +
                               std::string(number > 0 ? "\ncheckpoint:\n  monitor: val_accuracy\n" : ""));
+  draft.notes = opened.info.warnings;
+  if (const std::string note = note_on_values(look, request.targets); !note.empty()) draft.notes.push_back(note);
   return {draft};
 }
 

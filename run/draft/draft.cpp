@@ -12,6 +12,8 @@
 #include "core/base/table.h"
 #include "core/base/terminal_text.h"
 #include "io/datasets/dataset.h"
+#include "io/datasets/images/image_files.h"
+#include "io/datasets/text/corpus.h"
 #include "io/datasets/utf8_names.h"
 #include "io/loader/data.h"
 #include "run/run_spec.h"
@@ -24,10 +26,14 @@ std::string config_name_for(const std::string& path) {
   const fs::path whole = fs::absolute(path).lexically_normal();
   const fs::path last = whole.has_filename() ? whole : whole.parent_path();
   std::string name = is_folder(path) ? last.filename().string() : last.stem().string();
+  const auto kept = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-'; };
   for (char& c : name) {
-    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '_' && c != '-') c = '-';
+    const bool begins = (static_cast<unsigned char>(c) & 0xC0) != 0x80;  // a character of UTF-8
+    if (!kept(c)) c = begins ? '-' : '\0';
   }
-  return name.empty() || name == "-" ? "config" : name.substr(0, 100);
+  std::erase(name, '\0');
+  name.erase(0, name.find_first_not_of('-'));  // the name must not look like an option of a command
+  return name.empty() ? "config" : name.substr(0, 100);
 }
 
 std::vector<Draft> drafts_for(const DraftRequest& request) {
@@ -35,6 +41,11 @@ std::vector<Draft> drafts_for(const DraftRequest& request) {
     if (has_ending(request.path, {".csv", ".tsv"})) return draft_for_table(request);
     if (has_ending(request.path, {".npz"})) return draft_for_arrays(request);
     if (is_text_file(request.path)) return draft_for_text(request);
+    if (has_ending(request.path, {".json"})) {
+      data_error(request.path,
+                 "is a .json file, and texts are read from .jsonl files, which have an object in each line",
+                 remedy_for_json_line(request.path, "["));
+    }
   } else {
     if (holds_table(request.path)) return draft_for_table(request);
     if (holds_arrays(request.path)) return draft_for_arrays(request);
@@ -43,6 +54,11 @@ std::vector<Draft> drafts_for(const DraftRequest& request) {
     if (holds_sounds(request.path)) return draft_for_sounds(request);
     if (holds_volumes(request.path)) return draft_for_volumes(request);
     if (holds_text(request.path)) return draft_for_text(request);
+  }
+  if (is_folder(request.path) && !list_images(request.path).images.empty()) {
+    data_error(request.path, "holds images, but no folders of classes",
+               "move the images of each class into a folder with the name of the class; images with masks belong into "
+               "the folders images and masks");
   }
   throw Error(
       ErrorKind::data, request.path + ": init does not recognize this data",

@@ -1,11 +1,13 @@
 // Writes configs for folders of images: a recommended one, a small one and a large one.
 #include <algorithm>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "core/base/error.h"
+#include "core/base/file_names.h"
 #include "core/base/files.h"
 #include "core/base/format.h"
 #include "core/base/table.h"
@@ -153,6 +155,28 @@ std::string steps_text(const ImageModel& model, const ImageLook& look) {
   return text + "    - random_flip: horizontal     # not for digits and text\n";
 }
 
+// Refuses two folders that are pairs of images and not classes: their names say so, and they have the same files.
+void refuse_pairs(const std::string& split, const std::vector<std::string>& folders) {
+  static const std::set<std::set<std::string>> pairs{{"input", "target"},   {"inputs", "targets"}, {"input", "output"},
+                                                     {"inputs", "outputs"}, {"noisy", "clean"},    {"lr", "hr"},
+                                                     {"source", "target"},  {"blurred", "sharp"}};
+  std::set<std::string> names;
+  for (const std::string& folder : folders) names.insert(lower_case(folder));
+  if (folders.size() != 2 || !pairs.contains(names)) return;
+  std::vector<std::string> files[2];
+  for (std::size_t i = 0; i < 2; ++i) {
+    for (const std::string& image : list_images(split + "/" + folders[i]).images) {
+      files[i].push_back(without_ending(image));
+    }
+  }
+  if (files[0] != files[1]) return;
+  data_error(split,
+             format("its folders '{}' and '{}' seem to hold pairs of images, and not classes", folders[0], folders[1]),
+             "no data set of folders has images of values as targets: store both as arrays of shape [n, height, width, "
+             "channels], numpy.savez('pairs.npz', x=..., y=...), for which init writes a config; if they are classes, "
+             "give the folders other names");
+}
+
 }  // namespace
 
 bool holds_images(const std::string& folder) { return has_class_splits(folder, has_images); }
@@ -167,6 +191,7 @@ std::vector<Draft> draft_for_images(const DraftRequest& request) {
       (unreadable.empty() ? "" : "  on_error: skip                  # " + in_comment(unreadable) + "\n");
   const DataInfo info = info_of(request, data + "  transform: [{resize: [8, 8]}]\n", false);
   require_two_classes(info, splits.training);
+  refuse_pairs(splits.training, info.targets[0].class_names);
   const std::int64_t classes = info.targets[0].classes;
   std::string left_out;  // text on what all splits left out
   for (const std::string& warning : info.warnings) left_out += "; " + warning;

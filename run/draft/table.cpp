@@ -67,8 +67,21 @@ ChosenColumns choose_columns_of(const TableLook& table, const TableColumn& targe
     } else {
       chosen.left_out += format("    # not {}, which {}\n", shown, why);
     }
-    const bool unexpected = why.starts_with("numbers the lines, ") || column.has_marks() || column.has_stray_words();
-    if (!why.empty() && unexpected) chosen.notes.push_back(format("{} is not read: it {}", shown, why));
+    const bool nearly_numbers = column.numbers > column.words && column.words > 0;
+    const bool unexpected =
+        why.starts_with("numbers the lines, ") || column.has_marks() || column.has_stray_words() || column.has_codes();
+    if (!why.empty() && nearly_numbers) {
+      chosen.notes.push_back(
+          format("{} is not read: {} are numbers, but '{}' in line {}{}", shown, counted(column.numbers, "field"),
+                 column.first_word.text.substr(0, 40), column.first_word.line,
+                 column.words == 1 ? " is not" : format(" and {} are not", counted(column.words - 1, "other field"))));
+    } else if (!why.empty() && unexpected) {
+      chosen.notes.push_back(format("{} is not read: it {}", shown, why));
+    }
+    if (why.empty() && column.has_codes()) {
+      chosen.notes.push_back(format("column '{}' is read as words: '{}' in line {} has a leading zero, like a code",
+                                    column.name, column.first_code.text, column.first_code.line));
+    }
     if (why.empty() && column.words > 0 && column.numbers > 0) {
       chosen.notes.push_back(format(
           "column '{}' is read as words: {}, but '{}' in line {} and {} are not", column.name,
@@ -149,6 +162,7 @@ std::string data_text(const DraftRequest& request, const TableLook& table, const
   if (!chosen.left_out.empty()) text += format("  columns: [{}]\n{}", columns, chosen.left_out);
   if (!categorical.empty()) text += format("  categorical: [{}]    # words, each one a separate value\n", categorical);
   if (misses) text += "  missing: mean                   # an empty field gets the mean of its column\n";
+  if (target.missing > 0) text += "  missing_targets: drop           # leaves out lines without a target\n";
   return text + "  standardize: true               # numbers to mean 0 and deviation 1\n";
 }
 
@@ -177,6 +191,7 @@ Draft draft_of(const DraftRequest& request, const TableColumn& target, const std
   const std::string what =
       is_class ? format("{} ({})", counted(classes, "class"), list_text(info.targets[0].class_names)) : "a number";
   Draft draft;
+  draft.notes = info.warnings;
   draft.file = request.name + ".yaml";
   draft.summary = format("three dense layers on {} of a line, target '{}': {}",
                          counted(info.inputs[0].sample.count(), "value"), target.name, what);
@@ -207,16 +222,20 @@ bool holds_table(const std::string& folder) { return !first_in_folder(folder, {"
 
 std::vector<Draft> draft_for_table(const DraftRequest& request) {
   const bool folder = is_folder(request.path);
-  const TableLook table = look_at_table(folder ? first_in_folder(request.path, {"train.csv"}) : request.path);
+  TableLook table = look_at_table(folder ? first_in_folder(request.path, {"train.csv"}) : request.path);
   std::vector<std::string> held_out = validation_names();
   for (std::string& name : held_out) name += ".csv";
   const std::string validation = folder ? first_in_folder(request.path, held_out) : "";
   const TableColumn& target = target_of(table, request.target);
+  for (TableColumn& column : table.columns) {
+    if (&column != &target || request.targets != TargetsAre::values) column.take_codes_for_words();
+  }
   const bool is_class = names_classes(request, target, table.lines);
   refuse_target(table, target, is_class);
   refuse_fields(table, target, request.targets == TargetsAre::classes);
   const ChosenColumns chosen = choose_columns_of(table, target);
   if (chosen.used.empty() && chosen.texts != nullptr && is_class) {
+    refuse_missing_target(table, target);
     return draft_for_texts(request, table, target, chosen.texts->name, validation);
   }
   if (chosen.used.empty()) {
@@ -226,7 +245,7 @@ std::vector<Draft> draft_for_table(const DraftRequest& request) {
                "add columns of numbers or of repeated words, or choose another target with --target");
   }
   Draft draft = draft_of(request, target, data_text(request, table, target, chosen, validation), is_class);
-  draft.notes = chosen.notes;
+  draft.notes.insert(draft.notes.begin(), chosen.notes.begin(), chosen.notes.end());
   if (const std::string note = header_note(table); !note.empty()) draft.notes.insert(draft.notes.begin(), note);
   if (chosen.texts != nullptr) {
     draft.notes.push_back(

@@ -8,10 +8,12 @@
 #include "core/base/file_names.h"
 #include "core/base/files.h"
 #include "core/base/format.h"
+#include "core/base/shell_words.h"
 #include "core/base/table.h"
 #include "io/datasets/dataset.h"
 #include "io/datasets/tables/csv_column.h"
 #include "io/datasets/tables/csv_lines.h"
+#include "io/datasets/tables/csv_width.h"
 
 namespace trainctl {
 namespace {
@@ -27,6 +29,32 @@ bool has_semicolons(std::string_view line) {
   return true;
 }
 
+// Whether the first lines of a text have the same number of fields with one space between them.
+bool has_spaces_between_fields(std::string_view text) {
+  constexpr int most = 20;
+  std::ptrdiff_t spaces = -1;
+  for (int read = 0; read < most && text.find('\n') != std::string_view::npos; ++read) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(line.size() + 1);
+    const std::ptrdiff_t found = std::count(line.begin(), line.end(), ' ');
+    if (found == 0 || (spaces >= 0 && found != spaces)) return false;
+    if (line.starts_with(' ') || line.ends_with(' ') || line.find("  ") != std::string_view::npos) return false;
+    spaces = found;
+  }
+  return spaces > 0;
+}
+
+// Refuses a table with blanks of any number between its fields, which are read as one field.
+void refuse_blanks_between_fields(const TableLook& table) {
+  const TableColumn& only = table.columns[0];
+  const auto spaced = [](const std::string& text) { return text.find_first_of(" \t") != std::string::npos; };
+  const bool all = !only.distinct_texts.empty() && std::ranges::all_of(only.distinct_texts, spaced);
+  if (table.columns.size() > 1 || !all) return;
+  data_error(table.path, "has one field in each line, in which there are blanks",
+             format("if these separate the fields, write commas instead (sed -E 's/^ +//;s/[ \t]+/,/g' {} > {})",
+                    shell_word(table.path), shell_word(name_of_copy(table.path, "commas"))));
+}
+
 // The delimiter: the candidate that the first line contains most often.
 char delimiter_of(const std::string& path) {
   constexpr std::int64_t max_bytes = 1 << 16;
@@ -36,6 +64,7 @@ char delimiter_of(const std::string& path) {
   const std::string line = begin.substr(0, begin.find('\n'));
   if (has_semicolons(line)) return ';';
   const std::string candidates = ",;\t|";
+  if (line.find_first_of(candidates) == std::string::npos && has_spaces_between_fields(begin)) return ' ';
   return *std::max_element(candidates.begin(), candidates.end(), [&](char a, char b) {
     return std::count(line.begin(), line.end(), a) < std::count(line.begin(), line.end(), b);
   });
@@ -66,7 +95,11 @@ void add_number(std::string_view text, float number, std::int64_t line, TableCol
   column.ascends_by_one = column.ascends_by_one && column.whole && follows;
   column.last_number = double{number};
   column.largest = std::max(column.largest, std::abs(double{number}));
+  column.lowest = column.numbers == 0 ? number : std::min(column.lowest, number);
+  column.highest = column.numbers == 0 ? number : std::max(column.highest, number);
   ++column.numbers;
+  const bool code = text.size() > 1 && text[0] == '0' && text.find_first_not_of("0123456789") == std::string_view::npos;
+  if (code && column.codes++ == 0) column.first_code = {std::string(text), line};
   look_at_point(text, line, column);
 }
 
@@ -88,16 +121,18 @@ void look_at(std::string_view field, std::int64_t line, TableColumn& column) {
     if (column.missing_lines.size() < TableColumn::max_missing_lines) column.missing_lines.push_back(line);
     return;
   }
+  std::string value(text);
   if (const std::optional<float> number = number_in(text)) {
     add_number(text, *number, line, column);
+    const std::string shortest = shortest_spelling(text);  // 1 and 1.0 are one value
+    value = shortest.empty() ? format("{}", *number) : shortest;
   } else if (is_date(text)) {
     ++column.dates;
   } else {
     add_word(text, line, column);
   }
-  if (column.is_full()) return;
-  const std::string shortest = shortest_spelling(text);  // 1 and 1.0 are one value
-  column.distinct.emplace(shortest.empty() ? text : std::string_view(shortest));
+  if (!column.is_full()) column.distinct.insert(value);
+  if (column.distinct_texts.size() < TableColumn::max_distinct) column.distinct_texts.emplace(text);
 }
 
 bool is_named_as_number_of_line(const TableColumn& column) {
@@ -114,6 +149,18 @@ bool TableColumn::has_categories() const {
 bool TableColumn::has_stray_words() const {
   if (words == 0 || numbers == 0 || has_categories()) return false;
   return 10 * words <= numbers || distinct_words.size() <= 3;
+}
+
+void TableColumn::take_codes_for_words() {
+  if (!has_codes()) return;
+  words += numbers;
+  numbers = 0;
+  first_word = first_code;
+  distinct = distinct_texts;
+  distinct_words.clear();
+  for (const std::string& text : distinct) {
+    if (distinct_words.size() < max_words) distinct_words.insert(text);
+  }
 }
 
 bool TableColumn::holds_texts(std::int64_t lines) const {
@@ -136,17 +183,16 @@ TableLook look_at_table(const std::string& path) {
   }
   for (bool more = !table.has_header() || lines.next(fields); more; more = lines.next(fields)) {
     const std::int64_t line = lines.place().line;
-    if (fields.size() != table.columns.size()) {
-      data_error(path,
-                 format("line {} has {}, the first line has {}", line, counted(std::ssize(fields), "field"),
-                        table.columns.size()),
-                 "quote fields that hold the delimiter, and write all fields of each line");
-    }
+    if (fields.size() != table.columns.size()) refuse_width(lines.place(), fields, table.columns.size());
     for (std::size_t k = 0; k < fields.size(); ++k) {
       look_at(fields[k], line, table.columns[k]);
       table.has_line_ends = table.has_line_ends || fields[k].find('\n') != std::string_view::npos;
     }
     ++table.lines;
+  }
+  refuse_blanks_between_fields(table);
+  for (TableColumn& column : table.columns) {
+    if (column.words > 0) column.distinct = column.distinct_texts;
   }
   if (table.lines < 2) {
     data_error(path, format("has {} of values", table.lines == 1 ? "one line" : "no line"),
@@ -167,7 +213,12 @@ std::string why_left_out(const TableColumn& column, std::int64_t lines) {
   if (column.dates > 0) return "holds dates";
   if (column.missing == lines) return "is empty";
   if (distinct == 1 && column.missing == 0) return "is the same in all lines";
-  if (column.words > 0 && (column.is_full() || distinct > 100)) return "holds more than 100 different words";
+  const bool equal = column.numbers == lines && column.lowest == column.highest;
+  if (equal && column.codes == 0) return "holds numbers that are all equal as float32";
+  if (column.words > 0 && (column.is_full() || distinct > 100)) {
+    return column.has_codes() ? format("holds more than 100 different codes such as '{}'", column.first_code.text)
+                              : "holds more than 100 different words";
+  }
   if (column.words > 0 && std::ssize(column.distinct) == column.words + column.numbers) return "differs in every line";
   if (is_named_as_number_of_line(column)) return "numbers the lines";
   const bool unnamed = column.name.empty() || lower_case(column.name).starts_with("unnamed:");

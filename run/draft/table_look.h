@@ -28,10 +28,13 @@ struct TableColumn {
   bool whole = true;                                  // all numbers are whole
   bool ascends_by_one = true;                         // each number is larger by one than that of the line before
   double largest = 0;                                 // the largest absolute value of the numbers
+  float lowest = 0, highest = 0;                      // of the numbers
   double last_number = 0;                             // the number of the last line that was read
-  std::set<std::string, std::less<>> distinct;        // the first max_distinct values
+  std::set<std::string, std::less<>> distinct;        // the first max_distinct values: numbers, or with words the texts
+  std::set<std::string, std::less<>> distinct_texts;  // the first max_distinct texts
   std::set<std::string, std::less<>> distinct_words;  // the first max_words of those that are no numbers
-  SeenField first_word, first_marked, first_missing;
+  std::int64_t codes = 0;                             // whole numbers with a leading zero, such as 01234
+  SeenField first_word, first_marked, first_missing, first_code;
   std::vector<std::int64_t> missing_lines;  // the first max_missing_lines
   SeenField first_point;                    // the first number like 1.040, whose point may separate thousands
   bool has_decimals = false;                // a number shows that points do not separate thousands
@@ -41,6 +44,10 @@ struct TableColumn {
   static constexpr std::size_t max_distinct = 1000, max_words = 101, max_missing_lines = 21;
 
   bool is_full() const { return distinct.size() >= max_distinct; }
+  // Whether its numbers are codes, such as postal codes: whole numbers, of which some have leading zeros.
+  bool has_codes() const { return codes > 0 && whole && dates == 0 && marked == 0; }
+  // Takes all numbers for words, if they are codes.
+  void take_codes_for_words();
   // Whether its words and numbers are few values that are repeated, which may be categories.
   bool has_categories() const;
   // Whether it holds numbers, and words only here and there.
@@ -85,7 +92,10 @@ std::string why_left_out(const TableColumn& column, std::int64_t lines);
 // classes.
 void refuse_fields(const TableLook& table, const TableColumn& target, bool target_is_class);
 
-// Throws Error{data} if the column cannot be the target since its values are missing, dates, or all the same, since its
+// Throws Error{data} if a value of the target is missing, for data sets that do not leave out such lines.
+void refuse_missing_target(const TableLook& table, const TableColumn& target);
+
+// Throws Error{data} if the column cannot be the target since it is empty, holds dates or one value, since its
 // words all differ, or since its numbers are too large for values (`is_class`: they are classes).
 void refuse_target(const TableLook& table, const TableColumn& target, bool is_class);
 

@@ -10,6 +10,8 @@
 namespace trainctl {
 namespace {
 
+constexpr const char* other_target = "choose another target with --target COLUMN";
+
 std::string place_of(const SeenField& field, const TableColumn& column) {
   return format("line {}, column '{}'", field.line, column.name);
 }
@@ -81,22 +83,27 @@ void refuse_fields(const TableLook& table, const TableColumn& target, bool targe
   });
 }
 
+void refuse_missing_target(const TableLook& table, const TableColumn& target) {
+  if (target.missing == 0) return;
+  const std::string command = table.has_line_ends ? "" : command_without_lines(table.path, target.missing_lines);
+  data_error(table.path,
+             format("its column '{}' is empty in {} (the first: {}line {}), and cannot be the target of texts",
+                    target.name, counted(target.missing, "line"),
+                    target.first_missing.text.empty() ? "" : "'" + target.first_missing.text + "' in ",
+                    target.first_missing.line),
+             format("leave these lines out{}, or {}", command.empty() ? "" : " (" + command + ")", other_target));
+}
+
 void refuse_target(const TableLook& table, const TableColumn& target, bool is_class) {
-  const std::string other = "choose another target with --target COLUMN";
-  if (target.missing > 0) {
-    const std::string command = table.has_line_ends ? "" : command_without_lines(table.path, target.missing_lines);
-    data_error(table.path,
-               format("its column '{}' is empty in {} (the first: {}line {}), and cannot be the target", target.name,
-                      counted(target.missing, "line"),
-                      target.first_missing.text.empty() ? "" : "'" + target.first_missing.text + "' in ",
-                      target.first_missing.line),
-               format("`missing` does not fill targets: leave these lines out{}, or {}",
-                      command.empty() ? "" : " (" + command + ")", other));
-  }
+  const std::string other = other_target;
   const std::string why = why_left_out(target, table.lines);
   const bool same = target.distinct.size() == 1;
-  if (target.dates > 0 || same || (target.words > 0 && target.numbers == 0 && !why.empty())) {
-    data_error(table.path, format("its column '{}' {}, and cannot be the target", target.name, why), other);
+  const bool empty = target.missing == table.lines;
+  if (empty || target.dates > 0 || same || (target.words > 0 && target.numbers == 0 && !why.empty())) {
+    data_error(table.path,
+               format("its column '{}' {}, and cannot be the target", target.name,
+                      why.empty() ? "has the same value in all lines that have one" : why),
+               other);
   }
   if (!is_class) refuse_large_targets(table.path, format("its column '{}'", target.name), target.largest);
 }

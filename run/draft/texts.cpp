@@ -78,11 +78,12 @@ TextKeys look_at_line(const std::string& path, const std::string& target) {
   std::string text(longest, '\0');
   text.resize(static_cast<std::size_t>(InputFile(path).read_some(0, text.data(), longest)));
   JsonFault fault;
-  const Json object = parse_json(std::string_view(text).substr(0, text.find('\n')), fault);
+  const std::string_view line = std::string_view(text).substr(0, text.find('\n'));
+  const Json object = parse_json(line, fault);
   if (!object.is_object()) {
     const std::string problem = object.is_discarded() ? fault.problem : "it is " + json_kind(object);
     throw Error(ErrorKind::data, SourceLocation{path, 1, fault.column}, "the line is not an object of JSON: " + problem,
-                "each line of a .jsonl file must be an object such as {\"text\": \"...\"}");
+                remedy_for_json_line(path, line));
   }
   TextKeys keys;
   const auto is_text = [](const Json& value) { return value.is_string(); };

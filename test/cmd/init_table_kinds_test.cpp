@@ -160,12 +160,10 @@ TEST_CASE("init names the line and the value of words among numbers, and of targ
        table("word.csv", "age,price", with("abc")),
        false,
        {"word.csv: line 22, column 'age': 'abc' is not a number, but 59 fields of the column are", "leave it empty"}},
-      {"gap.csv",
-       table("gap.csv", "age,price", target("NA")),
+      {"empty.csv",
+       table("empty.csv", "age,price", [](int i) { return format("{},", i * 13 % 97); }),
        false,
-       {"its column 'price' is empty in 1 line (the first: 'NA' in line 22)", "`missing` does not fill targets",
-        "sed 22d gap.csv > gap-complete.csv"}},
-      {"none.csv", table("none.csv", "age,price", target("")), false, {"is empty in 1 line (the first: line 22)"}},
+       {"its column 'price' is empty, and cannot be the target"}},
       {"odd.csv",
        table("odd.csv", "age,price", target("abc")),
        false,
@@ -175,6 +173,73 @@ TEST_CASE("init names the line and the value of words among numbers, and of targ
              [](int i) { return format("{},{}", i * 13 % 97, i == 20 ? "1.0" : std::to_string(i % 2)); }),
        false,
        {"line 22, column 'kind': the classes '1.0' and '1' (line 3) are the same number"}},
+  });
+}
+
+TEST_CASE("init leaves out the lines of a table without a target, and says so") {
+  const auto price = [](const std::string& gap) {
+    return [gap](int i) { return format("{},{}", i * 13 % 97, i % 20 == 7 ? gap : format("{}.5", i)); };
+  };
+  const auto kind = [](int i) { return format("{},{}", i * 13 % 97, i == 20 ? "" : i % 2 == 0 ? "yes" : "no"); };
+  check_cases({
+      {"gap.csv",
+       table("gap.csv", "age,price", price("NA")),
+       true,
+       {"missing_targets: drop           # leaves out lines without a target", "target: price", "mean_squared_error",
+        "gap.csv: 3 of 60 lines have no target and are left out (the first: line 9, column 'price')"}},
+      {"none.csv", table("none.csv", "age,price", price("")), true, {"left out (the first: line 9, column 'price')"}},
+      {"kind.csv",
+       table("kind.csv", "age,kind", kind),
+       true,
+       {"missing_targets: drop", "categorical: [kind]", "1 of 60 lines has no target and is left out"}},
+      {"texts.csv",
+       table("texts.csv", "text,kind",
+             [](int i) { return sentence(i) + (i == 20      ? ","
+                                               : i % 2 == 0 ? ",good"
+                                                            : ",bad"); }),
+       false,
+       {"its column 'kind' is empty in 1 line (the first: line 22), and cannot be the target of texts",
+        "sed 22d texts.csv > texts-complete.csv"}},
+  });
+}
+
+TEST_CASE("init counts numbers by their values, and takes codes with leading zeros for words") {
+  check_cases({
+      // Two values in six spellings are two classes, and not six.
+      {"spelt.csv",
+       table("spelt.csv", "age,kind",
+             [](int i) {
+               const char* spellings[] = {"0.5", "1.10", "0.50", "1.1", "5e-1", "1.100"};
+               return format("{},{}", i * 13 % 97, spellings[i % 6]);
+             }),
+       true,
+       {"mean_squared_error", "a number"}},
+      {"ones.csv",
+       table("ones.csv", "same,age,price",
+             [](int i) { return format("{},{},{}.5", i % 2 == 0 ? "1.1" : "1.10", i * 13 % 97, i); }),
+       true,
+       {"not same, which is the same in all lines"}},
+      {"zip.csv",
+       table("zip.csv", "zip,age,price",
+             [](int i) { return format("{:05},{},{}.5", 1234 + 9000 * (i % 5), i * 13 % 97, i); }),
+       true,
+       {"categorical: [zip]", "column 'zip' is read as words: '01234' in line 2 has a leading zero, like a code"}},
+      {"zips.csv",
+       table("zips.csv", "zip,age,price",
+             [](int i) { return format("{:05},{},{}.5", 1234 + 900 * i, i * 13 % 97, i); }),
+       true,
+       {"not zip, which differs in every line", "zip is not read"}},
+      {"codes.csv",
+       table("codes.csv", "age,code",
+             [](int i) {
+               return format("{},{}", i * 13 % 97, i % 3 == 0 ? "1" : i % 3 == 1 ? "01" : "001");
+             }),
+       true,
+       {"categorical: [code]", "3 classes (001, 01, 1)"}},
+      {"decimals.csv",
+       table("decimals.csv", "level,price", [](int i) { return format("0{}.25,{}.5", i % 30, i); }),
+       true,
+       {"1 value"}},
   });
 }
 

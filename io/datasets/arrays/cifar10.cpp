@@ -181,6 +181,7 @@ struct Cifar10Options final : DatasetOptions {
     if (where.path.empty()) throw Error(ErrorKind::config, "cifar10 needs `path`");
     return cifar_dataset(where.path.text, variant, split == SplitKind::training, declared);
   }
+  std::vector<std::string> files_of(const DataLocation&) const override { return {}; }
 };
 
 }  // namespace

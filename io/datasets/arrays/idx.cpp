@@ -87,6 +87,9 @@ struct IdxOptions final : DatasetOptions {
       throw Error(ErrorKind::config, "idx needs `path`, or `images` and `labels`");
     return idx_dataset(files.images, files.labels, declared);
   }
+  std::vector<std::string> files_of(const DataLocation& where) const override {
+    return where.path.empty() ? DatasetOptions::files_of(where) : std::vector<std::string>();
+  }
 };
 
 }  // namespace

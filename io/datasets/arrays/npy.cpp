@@ -60,7 +60,31 @@ std::string_view after_key(std::string_view header, std::string_view key, const 
   data_error(path, format("its .npy header has no '{}'", key));
 }
 
+// How elements of an unsupported type are stored as numbers; `kind` is NumPy's letter for the kind of type.
+const char* remedy_for_type(char kind) {
+  switch (kind) {
+    case 'U':
+    case 'S':
+      return "store words as class numbers: numpy.unique(y, return_inverse=True)[1]; or numbers in text with "
+             "astype('float32')";
+    case 'O':
+      return "make it an array of numbers: numpy.array(x.tolist(), dtype='float32'), in which all rows have the same "
+             "length";
+    case 'M':
+    case 'm':
+      return "store times as numbers: (x - x.min()) / numpy.timedelta64(1, 's')";
+    case 'c':
+      return "store the real and the imaginary part as two values: numpy.stack([x.real, x.imag], -1)";
+    default:
+      return "save it as float16, float32, float64, uint8 or another integer type";
+  }
+}
+
 void parse_type(std::string_view text, Array& array) {
+  if (text.starts_with('[')) {
+    data_error(array.path, "is a structured array, whose elements have several fields",
+               "save numpy.lib.recfunctions.structured_to_unstructured(x), or each field as an array");
+  }
   const std::string_view quoted = text.substr(0, text.find_first_of(",}", 1));
   if (text.size() > 4 && (text[0] == '\'' || text[0] == '"')) {
     const char order = text[1];
@@ -73,7 +97,7 @@ void parse_type(std::string_view text, Array& array) {
     }
   }
   data_error(array.path, format("holds elements of type {}, which is not supported", quoted),
-             "save it as float16, float32, float64, uint8 or another integer type");
+             remedy_for_type(quoted.size() > 2 ? quoted[2] : ' '));
 }
 
 void parse_shape(std::string_view text, Array& array) {

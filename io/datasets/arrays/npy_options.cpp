@@ -25,6 +25,9 @@ struct NpyOptions final : DatasetOptions {
   }
 
   bool holds_several() const override { return true; }
+  std::vector<std::string> files_of(const DataLocation& where) const override {
+    return where.path.empty() ? DatasetOptions::files_of(where) : std::vector<std::string>();
+  }
 
   DatasetGroup open_pieces(const std::vector<DataLocation>& pieces, SplitKind split, const DeclaredGroup& declared,
                            std::uint64_t seed) const override {

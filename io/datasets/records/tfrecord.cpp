@@ -220,6 +220,9 @@ struct TfRecordOptions final : DatasetOptions, TfRecordFormat {
     return tfrecord_dataset(where.path.text, *this, declared);
   }
   bool holds_image_files() const override { return features.empty() && !raw_shape; }
+  std::vector<std::string> files_of(const DataLocation& where) const override {
+    return where.path.empty() ? std::vector<std::string>() : shard_files(where.path.text, is_tfrecord);
+  }
 };
 
 }  // namespace

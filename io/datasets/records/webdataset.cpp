@@ -163,6 +163,9 @@ struct WebDatasetOptions final : DatasetOptions, WebDatasetFormat {
     return webdataset(where.path.text, *this, declared);
   }
   bool holds_image_files() const override { return true; }
+  std::vector<std::string> files_of(const DataLocation& where) const override {
+    return where.path.empty() ? std::vector<std::string>() : shard_files(where.path.text, is_tar);
+  }
 };
 
 }  // namespace

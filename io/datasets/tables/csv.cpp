@@ -12,6 +12,7 @@
 #include "io/datasets/tables/csv_header.h"
 #include "io/datasets/tables/csv_lines.h"
 #include "io/datasets/tables/csv_target.h"
+#include "io/datasets/tables/csv_width.h"
 
 namespace trainctl {
 namespace {
@@ -85,10 +86,37 @@ std::vector<TargetKind> target_kinds(const CsvFormat& csv, const TableColumns& c
 }
 
 struct Table {
-  std::vector<std::vector<CsvColumn>> inputs;  // the columns of each input
-  std::vector<CsvTarget> targets;              // the target of each output
-  std::vector<float> weights;                  // one for each line; empty if there is no column of weights
+  std::vector<std::vector<CsvColumn>> inputs;   // the columns of each input
+  std::vector<CsvTarget> targets;               // the target of each output
+  std::vector<float> weights;                   // one for each line; empty if there is no column of weights
+  TableRows rows;                               // the places of the lines
+  std::int64_t dropped = 0;                     // lines without a target, which are left out
+  std::string first_dropped, first_dropped_in;  // the place of the first of these lines, and its file
 };
+
+// Whether a line is left out since its target is missing; counts it.
+bool drops(const CsvFormat& csv, const std::vector<std::string_view>& fields, const LineLocation& line, Table& table) {
+  if (csv.missing_targets == MissingTarget::error) return false;
+  for (const CsvTarget& target : table.targets) {
+    const TargetColumn* column = target.missing_in(fields);
+    if (column == nullptr) continue;
+    if (table.dropped++ == 0) {
+      table.first_dropped = format("line {}, column '{}'", line.line, column->name);
+      table.first_dropped_in = *line.path;
+    }
+    return true;
+  }
+  return false;
+}
+
+// The warning about lines that are left out; "" if there are none.
+std::string dropped_text(const std::string& path, const Table& table) {
+  if (table.dropped == 0) return "";
+  const std::int64_t all = table.dropped + table.rows.size();
+  return format("{}: {} of {} {} no target and {} left out (the first: {}{})", path, grouped(table.dropped),
+                counted(all, "line"), table.dropped == 1 ? "has" : "have", table.dropped == 1 ? "is" : "are",
+                table.first_dropped_in == path ? "" : table.first_dropped_in + ", ", table.first_dropped);
+}
 
 float weight_in(std::string_view field, const FieldLocation& location) {
   const std::optional<float> weight = number_in(trimmed(field));
@@ -107,7 +135,7 @@ std::optional<Table> read_table(const std::vector<std::string>& paths, const Csv
                                 std::vector<TargetKind>& kinds) {
   Table table;
   for (std::size_t k = 0; k < kinds.size(); ++k) {
-    table.targets.emplace_back(paths[0], target_columns(csv, columns, k), kinds[k]);
+    table.targets.emplace_back(paths[0], target_columns(csv, columns, k), kinds[k], !csv.windows);
   }
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     table.inputs.push_back(
@@ -126,11 +154,11 @@ std::optional<Table> read_table(const std::vector<std::string>& paths, const Csv
     for (; lines.next(fields); any = true) {
       const LineLocation at = lines.place();
       if (fields.size() != in_file.size()) {
-        data_error(path, format("line {} has {}, not {}", at.line, counted(fields.size(), "field"), in_file.size()),
-                   "quote fields that hold the delimiter, or set another `delimiter`");
+        refuse_width(at, fields, in_file.size());
       }
       in_order.clear();
       for (const std::size_t index : indices) in_order.push_back(fields[index]);
+      if (drops(csv, in_order, at, table)) continue;
       bins.clear();
       for (std::size_t i = 0; i < columns.crosses.size(); ++i) {
         bins.push_back(
@@ -151,11 +179,19 @@ std::optional<Table> read_table(const std::vector<std::string>& paths, const Csv
         kinds[k] = TargetKind::words;
         return std::nullopt;
       }
+      table.rows.lines.push_back(at.line);
       if (!columns.weight) continue;
       table.weights.push_back(
           weight_in(in_order[*columns.weight], {path, columns.names[*columns.weight], at.line, at.delimiter}));
     }
     if (!any) data_error(path, "has no line of values");
+    table.rows.files.push_back({path, table.rows.size()});
+  }
+  if (table.rows.size() == 0) {
+    data_error(paths[0],
+               format("no line has a target, so that `missing_targets: drop` leaves out all (the first: {})",
+                      table.first_dropped),
+               "set another `target`");
   }
   for (std::vector<CsvColumn>& columns_of_input : table.inputs) {
     for (CsvColumn& column : columns_of_input) column.finish();
@@ -170,12 +206,20 @@ std::vector<std::int64_t> rows_trained_on(const std::shared_ptr<const Dataset>& 
   return rows_of_windows(windows, std::ssize(trained_on), with_targets);
 }
 
-// Returns the warnings about words that are not in the training split. `warned` are the columns whose warnings another
-// input has.
-std::string warning_of(const std::vector<CsvColumn>& columns, std::vector<std::string>& warned) {
+// The texts that are not empty, with semicolons between them.
+std::string joined(std::initializer_list<std::string> texts) {
+  std::string all;
+  for (const std::string& text : texts) all += (all.empty() || text.empty() ? "" : "; ") + text;
+  return all;
+}
+
+// Returns the warnings about words that are not in the training split, and in the training split itself about numbers
+// that float32 does not tell apart. `warned` are the columns whose warnings another input has.
+std::string warning_of(const std::string& path, const std::vector<CsvColumn>& columns, bool is_training,
+                       std::vector<std::string>& warned) {
   std::string others;
   for (const CsvColumn& column : columns) {
-    const std::string text = column.others_text();
+    const std::string text = is_training ? column.range().warning(path, column.name()) : column.others_text();
     if (text.empty() || has_name(warned, column.name())) continue;
     warned.push_back(column.name());
     others += (others.empty() ? "" : "; ") + text;
@@ -212,6 +256,12 @@ DatasetGroup csv_group(const std::vector<std::string>& paths, const CsvFormat& c
   while (!read) read = read_table(paths, csv, columns, inputs, kinds);
   const bool has_targets = !columns.outputs.empty() && !columns.outputs[0].empty();
 
+  const std::string dropped = dropped_text(path, *read);
+  std::string target_warning;
+  for (const CsvTarget& target : read->targets) {
+    if (first.training == nullptr && target_warning.empty()) target_warning = target.warning();
+  }
+  const auto places = std::make_shared<const TableRows>(std::move(read->rows));
   std::vector<std::shared_ptr<const Dataset>> datasets;
   std::vector<std::int64_t> trained_on;
   std::vector<std::string> warned;
@@ -232,7 +282,7 @@ DatasetGroup csv_group(const std::vector<std::string>& paths, const CsvFormat& c
     if (i > 0 || !has_targets) {
       stored = array_inputs(std::move(row_array), row_info, std::move(weights));
     } else {
-      stored = read->targets[0].with_samples(std::move(row_array), std::move(weights), row_info);
+      stored = read->targets[0].with_samples(std::move(row_array), std::move(weights), row_info, *places);
     }
     if (i == 0 && first.trained_on) {
       trained_on =
@@ -244,14 +294,16 @@ DatasetGroup csv_group(const std::vector<std::string>& paths, const CsvFormat& c
     }
     std::shared_ptr<const TableInfo> table = declared.training ? declared.training->table : nullptr;
     if (!table) table = measured_table(path, csv, columns, own, trained_on, declared.use.tokens > 0);
+    std::string warning = warning_of(path, own, declared.training == nullptr, warned);
+    if (i == 0) warning = joined({dropped, target_warning, warning});
     const auto lines_of = table_dataset(stored, rows, table, csv.windows ? std::nullopt : declared.sample,
-                                        declared.use.tokens, warning_of(own, warned));
+                                        declared.use.tokens, std::move(warning), places);
     datasets.push_back(csv.windows ? windows_of(lines_of, *csv.windows, with_targets, path) : lines_of);
   }
   DatasetGroup group{datasets, {datasets[0]}};
   for (std::size_t k = 1; k < columns.outputs.size(); ++k) {
     const bool unused = columns.outputs[k].empty();
-    group.targets.push_back(unused ? datasets[0] : read->targets[k].alone(datasets[0]->size(), outputs[k].declared));
+    group.targets.push_back(unused ? datasets[0] : read->targets[k].alone(outputs[k].declared, *places));
   }
   return group;
 }

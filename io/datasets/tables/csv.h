@@ -17,6 +17,14 @@
 
 namespace trainctl {
 
+// What happens to a line whose target is missing.
+enum class MissingTarget { error, drop };
+
+template <>
+struct EnumNames<MissingTarget> {
+  static constexpr EnumName<MissingTarget> names[] = {{MissingTarget::error, "error"}, {MissingTarget::drop, "drop"}};
+};
+
 // Names of columns; the config may write a single name without brackets.
 struct ColumnNames : std::vector<std::string> {
   using std::vector<std::string>::vector;
@@ -41,6 +49,7 @@ struct CsvFormat {
   bool out_of_vocabulary = true;  // whether columns of words have a value for words that are not in the training split
   std::int64_t num_oov_indices = 1;  // the number of these values
   MissingValue missing = MissingRule::error;
+  MissingTarget missing_targets = MissingTarget::error;
   bool standardize = false;
 
   // Whether targets are in lines after the windows, so that their columns may also be columns of samples.
@@ -72,9 +81,10 @@ struct Value<ColumnNames> {
 // single target column of words holds classes, numbered in bytewise order of the words (class_names); one of whole
 // numbers holds classes or values as in array_dataset(); other targets hold values. The whole table is kept in memory.
 // Several files form one table: all have the columns of the first file, in any order. If the training split's table has
-// no targets, samples have no targets. Throws Error{data} with line and column if lines differ in length, or if a field
-// is empty or not a finite number. Also throws it if a weight is negative, or if a word is not in the training split
-// and has no value. Throws Error{config} if a column in `format` is missing. With `format.windows`, samples are
+// no targets, samples have no targets. Lines without a target are an error, or are left out (`missing_targets`).
+// Samples are named by their lines. Throws Error{data} with line and column if lines differ in length, or if a field is
+// empty or not a finite number. Also throws it if a weight is negative, or if a word is not in the training split and
+// has no value. Throws Error{config} if a column in `format` is missing. With `format.windows`, samples are
 // windows_of() the lines; if these forecast, the columns of a sample are by default all except the weight.
 std::shared_ptr<const Dataset> csv_dataset(const std::vector<std::string>& paths, const CsvFormat& format,
                                            const DeclaredInfo& declared);

@@ -24,9 +24,15 @@ constexpr float missing_value = std::numeric_limits<float>::quiet_NaN();
 // listed.
 constexpr std::size_t max_words_automatic = 1000, max_words_categorical = 65536;
 
-// Reads a decimal number; it is infinite if it is beyond the range of float32, and 0 if it is too small.
-std::optional<float> float32_of(std::string_view text) {
+// Reads a decimal number, which may be beyond the range of float32.
+std::optional<double> float64_of(std::string_view text) {
+  constexpr std::string_view minus = "\xE2\x88\x92";
   text = trimmed(text);
+  std::string plain;
+  if (text.starts_with(minus)) {
+    plain = "-" + std::string(text.substr(minus.size()));
+    text = plain;
+  }
   if (text.starts_with('+')) text.remove_prefix(1);
   if (text.find_first_of("iInN") != std::string_view::npos) return std::nullopt;  // "inf", "nan"
   double value = 0;
@@ -37,7 +43,7 @@ std::optional<float> float32_of(std::string_view text) {
     value = std::strtod(std::string(text).c_str(), nullptr);
   else if (error != std::errc())
     return std::nullopt;
-  return static_cast<float>(value);
+  return value;
 }
 
 std::string where(const FieldLocation& location) {
@@ -47,24 +53,59 @@ std::string where(const FieldLocation& location) {
 }  // namespace
 
 bool is_mark(std::string_view text) {
-  constexpr std::string_view marks[] = {"NA", "N/A", "NaN", "nan", "NULL", "null", "?"};
+  constexpr std::string_view marks[] = {"NA",  "N/A",  "NaN",  "nan", "NULL", "null", "?",
+                                        "n/a", "<NA>", "#N/A", "#NA", "-nan", "-NaN"};
   return std::find(std::begin(marks), std::end(marks), text) != std::end(marks);
 }
 
 std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return text;
+  constexpr std::string_view no_break = "\xC2\xA0";
+  const auto blank = [](char c) { return c == ' ' || c == '\t'; };
+  for (;;) {
+    if (!text.empty() && blank(text.front())) {
+      text.remove_prefix(1);
+    } else if (text.starts_with(no_break)) {
+      text.remove_prefix(no_break.size());
+    } else {
+      break;
+    }
+  }
+  for (;;) {
+    if (!text.empty() && blank(text.back())) {
+      text.remove_suffix(1);
+    } else if (text.ends_with(no_break)) {
+      text.remove_suffix(no_break.size());
+    } else {
+      return text;
+    }
+  }
+}
+
+std::optional<double> decimal_in(std::string_view text) {
+  const std::optional<double> number = float64_of(text);
+  return number && std::isfinite(static_cast<float>(*number)) ? number : std::nullopt;
 }
 
 std::optional<float> number_in(std::string_view text) {
-  const std::optional<float> number = float32_of(text);
-  return number && std::isfinite(*number) ? number : std::nullopt;
+  const std::optional<double> number = decimal_in(text);
+  return number ? std::optional(static_cast<float>(*number)) : std::nullopt;
 }
 
 bool exceeds_float32(std::string_view text) {
-  const std::optional<float> number = float32_of(text);
-  return number && !std::isfinite(*number);
+  const std::optional<double> number = float64_of(text);
+  return number && !std::isfinite(static_cast<float>(*number));
+}
+
+std::string NumberRange::warning(const std::string& path, const std::string& column) const {
+  constexpr double fewest = 256;
+  if (!(smallest < largest)) return "";
+  constexpr int digits = std::numeric_limits<float>::digits;
+  const double step = std::ldexp(1.0, std::ilogb(std::max(std::abs(smallest), std::abs(largest))) - digits + 1);
+  if ((largest - smallest) / step >= fewest) return "";
+  return format(
+      "{}: column '{}' has numbers from {:.15g} to {:.15g}, of which float32 keeps steps of {:g} only: subtract "
+      "a constant from the column",
+      path, column, smallest, largest, step);
 }
 
 bool has_decimal_comma(std::string_view text) {
@@ -160,10 +201,11 @@ void CsvColumn::add(std::string_view field, const LineLocation& line) {
     return;
   }
   if (kind_ == ColumnKind::categorical) return add_word(text, line);
-  if (const std::optional<float> number = number_in(text)) {
+  if (const std::optional<double> number = decimal_in(text)) {
     if (words_read_ > 0) refuse_field(location(first_line_), first_word_);
     has_numbers_ = true;
-    values_.push_back(*number);
+    values_.push_back(static_cast<float>(*number));
+    range_.add(*number);
     return;
   }
   const bool marked = number_marks(text) && !is_digits_and_spaces(text);

@@ -1,7 +1,9 @@
 // Reads the fields of a column line by line: numbers, or words that become one-hot values.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -12,13 +14,17 @@
 
 namespace trainctl {
 
-// Removes spaces and tabs at both ends.
+// Removes spaces, no-break spaces and tabs at both ends.
 std::string_view trimmed(std::string_view text);
-// Reads a finite float32, written in decimal; blanks around it and a plus sign are accepted.
+// Reads a decimal number that float32 can hold; blanks around it, a plus sign and the minus sign of Unicode (U+2212)
+// are accepted.
+std::optional<double> decimal_in(std::string_view text);
+// The same as float32.
 std::optional<float> number_in(std::string_view text);
 // Whether a text is a decimal number that is too large for float32, such as 1e39.
 bool exceeds_float32(std::string_view text);
-// Whether a text is a mark for a missing value: NA, N/A, NaN, nan, NULL, null or ?.
+// Whether a text is a mark for a missing value: NA, N/A, NaN, nan, NULL, null or ?, or one of pandas' n/a, <NA>, #N/A,
+// #NA, -nan and -NaN.
 bool is_mark(std::string_view text);
 // Whether a text is a number with a decimal comma: 3,14 or 1.234,5.
 bool has_decimal_comma(std::string_view text);
@@ -43,6 +49,19 @@ struct FieldLocation {
 // Throws Error{data} that says why a field is not a number: it is empty, is a date, has a currency sign, and so on.
 // `remedy` replaces the usual remedy, which is for a column of samples.
 [[noreturn]] void refuse_field(const FieldLocation& location, std::string_view text, const std::string& remedy = {});
+
+// The range of a column's numbers, which tells whether float32 keeps their differences.
+struct NumberRange {
+  double smallest = std::numeric_limits<double>::infinity(), largest = -smallest;
+
+  void add(double number) {
+    smallest = std::min(smallest, number);
+    largest = std::max(largest, number);
+  }
+  // A warning with its remedy if the range has fewer than 256 different float32 numbers, such as times of a day in
+  // seconds since 1970; "" otherwise.
+  std::string warning(const std::string& path, const std::string& column) const;
+};
 
 class CsvColumn {
  public:
@@ -83,6 +102,8 @@ class CsvColumn {
   // other_bins() is b), or the bin of its word; NaN for missing values.
   const std::vector<float>& values() const { return values_; }
 
+  // The range of its numbers.
+  const NumberRange& range() const { return range_; }
   // A warning about lines whose words are not in the given vocabulary; "" if there are none.
   std::string others_text() const;
 
@@ -104,6 +125,7 @@ class CsvColumn {
   std::map<std::string, std::int32_t, std::less<>> words_;  // the collected words, numbered in order of appearance
   std::string first_word_;
   LineLocation first_line_;  // line of first_word_
+  NumberRange range_;
   std::int64_t words_read_ = 0;
   bool has_numbers_ = false;
 };

@@ -10,26 +10,10 @@
 #include "io/datasets/arrays/inflate.h"
 #include "io/datasets/dataset.h"
 #include "io/datasets/tables/number_marks.h"
+#include "io/datasets/text_encoding.h"
 
 namespace trainctl {
 namespace {
-
-// Recognizes UTF-16 and UTF-32 by the byte order mark or by zeros between the bytes of the first characters. Returns
-// the name of the encoding, null for other encodings.
-const char* other_encoding(const Bytes& bytes) {
-  using namespace std::string_view_literals;
-  const std::string_view text(reinterpret_cast<const char*>(bytes.in_memory()), static_cast<std::size_t>(bytes.size()));
-  if (text.starts_with("\xFF\xFE\0\0"sv) || text.starts_with("\0\0\xFE\xFF"sv)) return "UTF-32";
-  if (text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF")) return "UTF-16";
-  const auto zeros = [&](std::size_t first) {
-    std::size_t found = 0;
-    for (std::size_t i = first; i < std::min<std::size_t>(text.size(), 64); i += 2) found += text[i] == '\0';
-    return found;
-  };
-  const std::size_t half = std::min<std::size_t>(text.size(), 64) / 2;
-  if (half < 2 || zeros(0) + zeros(1) < half - half / 4) return nullptr;
-  return zeros(1) > zeros(0) ? "UTF-16LE" : "UTF-16BE";
-}
 
 // The remedy for a compressed table: a command that writes the table under its name without the ending .gz.
 std::string unpacking_of(const std::string& path) {
@@ -48,12 +32,8 @@ CsvLines::CsvLines(const std::string& path, char delimiter)
     : path_(path), delimiter_(delimiter), bytes_(open_data(path)) {
   if (is_gzip(bytes_)) data_error(path, "is compressed", unpacking_of(path));
   bytes_ = bytes_.loaded();
-  if (const char* encoding = other_encoding(bytes_)) {
-    data_error(path, format("is text in the encoding {}, but must be UTF-8", encoding),
-               format("convert it: iconv -f {} -t UTF-8 {} > {}", encoding, shell_word(path),
-                      shell_word(name_of_copy(path, "utf8"))));
-  }
   rest_ = {reinterpret_cast<const char*>(bytes_.in_memory()), static_cast<std::size_t>(bytes_.size())};
+  refuse_wide_encoding(path, rest_);
   if (rest_.starts_with("\xEF\xBB\xBF")) rest_.remove_prefix(3);
 }
 

@@ -111,6 +111,14 @@ void check_targets(const CsvOptions& options, const Node& node, Reader& reader) 
   if (options.windows) reader.error(location, "windows of a series have one target: use `target`");
 }
 
+// Reports that lines of a series are left out, so that the lines of a window would not follow each other.
+void check_missing_targets(const CsvOptions& options, const Node& node, Reader& reader) {
+  if (!options.windows || options.missing_targets == MissingTarget::error) return;
+  reader.error(node.find("missing_targets")->location,
+               "windows need all lines of a series: write a value in each target, or give these lines the weight 0 by "
+               "a column that `weight` names");
+}
+
 }  // namespace
 
 Section csv_choice() {
@@ -170,10 +178,17 @@ Section csv_choice() {
            "With `out_of_vocabulary`: the number of first values for words that are missing in the training lines; "
            "the word's hash chooses one, as in Keras' StringLookup with this option.",
            between(1, 1 << 20))
-      .key("missing", &CsvOptions::missing,
-           "What replaces a missing number, that is, a field that is empty or holds NA, N/A, NaN, null or ?: the mean "
-           "of the training split's values, zero, or this number; error: the run ends. A missing word becomes "
-           "zeros; in columns listed in `categorical`, only empty fields are missing. A target must not be missing.")
+      .key(
+          "missing", &CsvOptions::missing,
+          "What replaces a missing number, that is, a field that is empty or holds NA, N/A, #N/A, `<NA>`, NaN, null or "
+          "?: the mean of the training split's values, zero, or this number; error: the run ends. A missing word "
+          "becomes zeros; in columns listed in `categorical`, only empty fields are missing. It does not fill targets.")
+      .key(
+          "missing_targets", &CsvOptions::missing_targets,
+          "What happens to a line whose target is missing, that is, a field of the target is empty or, unless its "
+          "column is listed in `categorical`, holds NA, N/A, #N/A, `<NA>`, NaN, null or ?. drop: the line is left out, "
+          "as by pandas' dropna(subset=[TARGET]), and their number is reported; error: the run ends. Prediction needs "
+          "no targets, and reads all lines.")
       .key("standardize", &CsvOptions::standardize,
            "Whether every column of numbers is shifted and scaled to mean 0 and variance 1, measured on the training "
            "split; constant columns become 0.")
@@ -184,6 +199,7 @@ Section csv_choice() {
       .check([](const CsvOptions& options, const Node& node, Reader& reader) {
         check_inputs(options, node, reader);
         check_targets(options, node, reader);
+        check_missing_targets(options, node, reader);
         const auto location_of = [&](const char* key) {
           const Node* value = node.find(key);
           return value ? value->location : node.location;

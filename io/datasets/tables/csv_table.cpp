@@ -77,8 +77,12 @@ class TableDataset final : public Dataset {
  public:
   TableDataset(std::shared_ptr<const Dataset> stored, std::shared_ptr<const std::vector<float>> rows,
                std::shared_ptr<const TableInfo> table, const std::optional<Shape>& shape, std::int64_t tokens,
-               std::string warning)
-      : stored_(std::move(stored)), rows_(std::move(rows)), info_(stored_->info()), columns_(table->columns) {
+               std::string warning, std::shared_ptr<const TableRows> places)
+      : stored_(std::move(stored)),
+        rows_(std::move(rows)),
+        places_(std::move(places)),
+        info_(stored_->info()),
+        columns_(table->columns) {
     std::int64_t width = 0;
     std::string words;
     for (const TableInfo::Column& column : columns_) {
@@ -95,13 +99,13 @@ class TableDataset final : public Dataset {
     info_.warning = std::move(warning);
     if (tokens == 0) return;
     info_.dtype = DType::int32;
-    tokens_ = tokens_of(*stored_, *rows_, columns_, tokens);
+    tokens_ = tokens_of(*this, *rows_, columns_, tokens);
   }
 
   const DatasetInfo& info() const override { return info_; }
   std::int64_t size() const override { return stored_->size(); }
   bool in_memory() const override { return true; }
-  std::string name_of(std::int64_t index) const override { return stored_->name_of(index); }
+  std::string name_of(std::int64_t index) const override { return places_->place_of(index); }
   std::int32_t label(std::int64_t index) const override { return stored_->label(index); }
   void read_labels(std::int64_t index, std::int32_t* labels) const override { stored_->read_labels(index, labels); }
   void read_weights(std::int64_t index, float* weights) const override { stored_->read_weights(index, weights); }
@@ -135,12 +139,18 @@ class TableDataset final : public Dataset {
  private:
   std::shared_ptr<const Dataset> stored_;
   std::shared_ptr<const std::vector<float>> rows_;
+  std::shared_ptr<const TableRows> places_;
   DatasetInfo info_;
   const std::vector<TableInfo::Column>& columns_;  // columns of info_.table
   std::vector<std::int32_t> tokens_;               // [rows, columns]; empty: samples are values
 };
 
 }  // namespace
+
+std::string TableRows::place_of(std::int64_t row) const {
+  const auto file = std::ranges::upper_bound(files, row, {}, [](const TableRows::File& each) { return each.end; });
+  return format("{}, line {}", file->path, lines[static_cast<std::size_t>(row)]);
+}
 
 std::vector<TableInfo::Column> measure_columns(const std::string& path, const std::vector<CsvColumn>& columns,
                                                const std::vector<std::int64_t>& samples, const MissingValue& missing,
@@ -180,9 +190,10 @@ std::shared_ptr<const std::vector<float>> rows_of(const std::vector<CsvColumn>& 
 std::shared_ptr<const Dataset> table_dataset(std::shared_ptr<const Dataset> stored,
                                              std::shared_ptr<const std::vector<float>> rows,
                                              std::shared_ptr<const TableInfo> table, const std::optional<Shape>& shape,
-                                             std::int64_t tokens, std::string warning) {
+                                             std::int64_t tokens, std::string warning,
+                                             std::shared_ptr<const TableRows> places) {
   return std::make_shared<TableDataset>(std::move(stored), std::move(rows), std::move(table), shape, tokens,
-                                        std::move(warning));
+                                        std::move(warning), std::move(places));
 }
 
 }  // namespace trainctl

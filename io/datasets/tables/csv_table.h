@@ -61,6 +61,20 @@ struct TableInfo {
   std::string weight;                             // name of the column of weights; empty if there is none
 };
 
+// The places of a table's rows, whose lines may be in several files.
+struct TableRows {
+  struct File {
+    std::string path;
+    std::int64_t end;  // the number of rows in this file and those before it
+  };
+  std::vector<File> files;
+  std::vector<std::int64_t> lines;  // for each row, the number of its line in its file
+
+  std::int64_t size() const { return std::ssize(lines); }
+  // The place of a row: "t.csv, line 12".
+  std::string place_of(std::int64_t row) const;
+};
+
 // Computes the info of each column from `samples`, or from all samples if `samples` is empty. Values are added in
 // double precision and in the order of the samples. A mean that fills missing values is the mean of the present values.
 // Standardised columns have, with missing values filled, mean 0 and variance 1 (divided by n, like scikit-learn's
@@ -76,17 +90,17 @@ std::vector<TableInfo::Column> measure_columns(const std::string& path, const st
 // whose hash_bin() among the values for such words is b), and NaN for missing values.
 std::shared_ptr<const std::vector<float>> rows_of(const std::vector<CsvColumn>& columns);
 
-// Makes a data set whose samples are the rows, converted as `table` says. Targets and names come from `stored`, a data
-// set of the same rows. A missing word becomes zeros. `shape` is the shape of a sample in the config, if any; `warning`
-// is DatasetInfo::warning.
-// With `tokens` above 0, samples are int32 [columns] for an embedding with that many vectors: a column of words becomes
-// the number of the word, where missing words count as other words, a column with bins the number of the bin, and
-// another column of numbers its whole numbers. Throws Error{data} if a number is not whole or not below `tokens`, if
-// the words of a column are more than `tokens`, if a missing word has no number, or if there are words and several
-// columns, whose numbers would mean different words.
+// Makes a data set whose samples are the rows, converted as `table` says. Targets come from `stored`, a data set of
+// the same rows, and names from `places`. A missing word becomes zeros. `shape` is the shape of a sample in the config,
+// if any; `warning` is DatasetInfo::warning. With `tokens` above 0, samples are int32 [columns] for an embedding with
+// that many vectors: a column of words becomes the number of the word, where missing words count as other words, a
+// column with bins the number of the bin, and another column of numbers its whole numbers. Throws Error{data} if a
+// number is not whole or not below `tokens`, if the words of a column are more than `tokens`, if a missing word has no
+// number, or if there are words and several columns, whose numbers would mean different words.
 std::shared_ptr<const Dataset> table_dataset(std::shared_ptr<const Dataset> stored,
                                              std::shared_ptr<const std::vector<float>> rows,
                                              std::shared_ptr<const TableInfo> table, const std::optional<Shape>& shape,
-                                             std::int64_t tokens, std::string warning);
+                                             std::int64_t tokens, std::string warning,
+                                             std::shared_ptr<const TableRows> places);
 
 }  // namespace trainctl

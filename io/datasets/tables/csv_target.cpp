@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/base/format.h"
+#include "core/base/table.h"
 #include "io/datasets/tables/csv_column.h"
 #include "io/datasets/tables/number_marks.h"
 #include "io/datasets/utf8_names.h"
@@ -23,8 +24,9 @@ bool are_whole(const std::vector<float>& values) {
 void CsvTarget::refuse(const TargetColumn& column, std::string_view text, const LineLocation& line) const {
   const std::string command = command_without_lines(*line.path, line.line, line.last);
   const std::string leave_out = format("leave out the line{} ({})", line.line == line.last ? "" : "s", command);
+  const std::string drop = may_drop_ ? "set `missing_targets: drop` to leave out all lines without a target, " : "";
   const std::string remedy =
-      text.empty() || is_mark(text) ? "`missing` does not fill targets: correct the field, or " + leave_out
+      text.empty() || is_mark(text) ? "`missing` does not fill targets: " + drop + "correct the field, or " + leave_out
       : kind_ == TargetKind::numbers || column.categorical
           ? "correct the field, or " + leave_out
           : "correct the field, or " + leave_out +
@@ -32,14 +34,24 @@ void CsvTarget::refuse(const TargetColumn& column, std::string_view text, const 
   refuse_field({*line.path, column.name, line.line, line.delimiter}, text, remedy);
 }
 
-bool CsvTarget::add(const std::vector<std::string_view>& fields, const LineLocation& line) {
+const TargetColumn* CsvTarget::missing_in(const std::vector<std::string_view>& fields) const {
   for (const TargetColumn& column : columns_) {
+    const std::string_view text = trimmed(fields[column.field]);
+    if (text.empty() || (!column.categorical && is_mark(text))) return &column;
+  }
+  return nullptr;
+}
+
+bool CsvTarget::add(const std::vector<std::string_view>& fields, const LineLocation& line) {
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    const TargetColumn& column = columns_[i];
     const std::string_view text = trimmed(fields[column.field]);
     if (text.empty()) refuse(column, text, line);
     if (kind_ == TargetKind::words) {
       add_word(column, text, line);
-    } else if (const std::optional<float> value = number_in(text)) {
-      values_.push_back(*value);
+    } else if (const std::optional<double> value = decimal_in(text)) {
+      values_.push_back(static_cast<float>(*value));
+      ranges_[i].add(*value);
     } else if (kind_ == TargetKind::automatic && values_.empty() && !exceeds_float32(text)) {
       return false;
     } else {
@@ -119,8 +131,31 @@ std::vector<std::int32_t> CsvTarget::number_words(const DeclaredInfo& declared,
   return labels;
 }
 
-CsvTarget::Targets CsvTarget::targets_of(std::int64_t lines, const DeclaredInfo& declared) {
-  const std::int64_t each = std::ssize(columns_);
+// Refuses whole numbers that are to be classes and cannot be, as array_dataset() does, but with their lines.
+void CsvTarget::check_class_numbers(const DeclaredInfo& declared, const TableRows& rows) const {
+  const std::optional<std::int64_t> classes = declared.known_classes();
+  if (classes == 0 || (!classes && declared.use.target_values) || declared.targets_may_miss()) return;
+  for (std::size_t i = 0; i < values_.size(); ++i) {
+    const auto number = static_cast<std::int64_t>(values_[i]);
+    if ((number >= 0 && number < classes.value_or(number + 1)) || number == declared.use.ignored) continue;
+    const std::string what = format("column '{}': the class {}", columns_[0].name, number);
+    if (declared.training && number >= 0) {
+      data_error(rows.place_of(static_cast<std::int64_t>(i)),
+                 format("{} is not in the training split, which has {}, from 0", what, counted(*classes, "class")),
+                 "correct the class, leave out the line, or train with lines of this class");
+    }
+    data_error(rows.place_of(static_cast<std::int64_t>(i)),
+               classes ? format("{} is not in 0 to {}", what, *classes - 1) : what + " is negative",
+               number >= 0
+                   ? "set the right number of `classes`"
+                   : format("number the classes from 0, or list the column in `categorical`: [{}], so that each "
+                            "number is the name of a class",
+                            columns_[0].name));
+  }
+}
+
+CsvTarget::Targets CsvTarget::targets_of(const DeclaredInfo& declared, const TableRows& rows) {
+  const std::int64_t each = std::ssize(columns_), lines = rows.size();
   if (kind_ == TargetKind::words) {
     if (declared.known_classes() == 0) {
       data_error(path_, format("column '{}' holds words, but values are expected", columns_[0].name),
@@ -131,21 +166,30 @@ CsvTarget::Targets CsvTarget::targets_of(std::int64_t lines, const DeclaredInfo&
     return {{path_, {lines}, ElementType::int32, false, bytes_of(std::move(labels))}, std::move(class_names)};
   }
   if (each == 1 && are_whole(values_)) {
+    check_class_numbers(declared, rows);
     std::vector<std::int32_t> labels(values_.begin(), values_.end());
     return {{path_, {lines}, ElementType::int32, false, bytes_of(std::move(labels))}, {}};
   }
   return {{path_, {lines, each}, ElementType::float32, false, bytes_of(std::move(values_))}, {}};
 }
 
+std::string CsvTarget::warning() const {
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    std::string found = ranges_[i].warning(path_, columns_[i].name);
+    if (!found.empty()) return found;
+  }
+  return "";
+}
+
 std::shared_ptr<const Dataset> CsvTarget::with_samples(Array x, std::optional<Array> weights,
-                                                       const DeclaredInfo& declared) {
-  Targets targets = targets_of(x.shape[0], declared);
+                                                       const DeclaredInfo& declared, const TableRows& rows) {
+  Targets targets = targets_of(declared, rows);
   return array_dataset(std::move(x), std::move(targets.values), declared, std::move(targets.class_names),
                        std::move(weights));
 }
 
-std::shared_ptr<const Dataset> CsvTarget::alone(std::int64_t lines, const DeclaredInfo& declared) {
-  Targets targets = targets_of(lines, declared);
+std::shared_ptr<const Dataset> CsvTarget::alone(const DeclaredInfo& declared, const TableRows& rows) {
+  Targets targets = targets_of(declared, rows);
   return array_targets(std::move(targets.values), declared, {}, std::move(targets.class_names));
 }
 

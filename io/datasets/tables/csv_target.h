@@ -10,7 +10,9 @@
 
 #include "io/datasets/arrays/array.h"
 #include "io/datasets/dataset.h"
+#include "io/datasets/tables/csv_column.h"
 #include "io/datasets/tables/csv_lines.h"
+#include "io/datasets/tables/csv_table.h"
 
 namespace trainctl {
 
@@ -27,9 +29,14 @@ enum class TargetKind { automatic, numbers, words };
 
 class CsvTarget {
  public:
-  // TargetKind::words is only for a target of one column.
-  CsvTarget(const std::string& path, std::vector<TargetColumn> columns, TargetKind kind)
-      : path_(path), columns_(std::move(columns)), kind_(kind) {}
+  // TargetKind::words is only for a target of one column. `may_drop`: whether lines without a target may be left out,
+  // which errors then recommend.
+  CsvTarget(const std::string& path, std::vector<TargetColumn> columns, TargetKind kind, bool may_drop)
+      : path_(path), columns_(std::move(columns)), ranges_(columns_.size()), kind_(kind), may_drop_(may_drop) {}
+
+  // The first column whose field in a line is missing: empty or, if the column is not categorical, a mark for a missing
+  // value. Null if no field is missing.
+  const TargetColumn* missing_in(const std::vector<std::string_view>& fields) const;
 
   // Adds a line's target. Returns false if the kind is automatic and the first line has a word: the target must then be
   // read again with TargetKind::words. Throws Error{data} with line and column if a field is empty or a mark for a
@@ -38,10 +45,14 @@ class CsvTarget {
   bool add(const std::vector<std::string_view>& fields, const LineLocation& line);
 
   // Makes the data set that csv_dataset() describes, from samples x [lines, ...], this target and, if given, weights
-  // [lines]. Throws Error{data}, also if two classes of a training split are the same number, such as 1 and 1.0.
-  std::shared_ptr<const Dataset> with_samples(Array x, std::optional<Array> weights, const DeclaredInfo& declared);
-  // Makes a data set of the targets of `lines` lines, without samples.
-  std::shared_ptr<const Dataset> alone(std::int64_t lines, const DeclaredInfo& declared);
+  // [lines]. Throws Error{data}, also if two classes of a training split are the same number, such as 1 and 1.0, or if
+  // a class number is negative or not one of the training split.
+  std::shared_ptr<const Dataset> with_samples(Array x, std::optional<Array> weights, const DeclaredInfo& declared,
+                                              const TableRows& rows);
+  // A warning about numbers that float32 does not tell apart; "" if there are none.
+  std::string warning() const;
+  // Makes a data set of the targets, without samples.
+  std::shared_ptr<const Dataset> alone(const DeclaredInfo& declared, const TableRows& rows);
 
  private:
   // A distinct word: its number in order of appearance, and the line of its first appearance.
@@ -58,12 +69,15 @@ class CsvTarget {
     Array values;
     std::vector<std::string> class_names;
   };
-  Targets targets_of(std::int64_t lines, const DeclaredInfo& declared);
+  Targets targets_of(const DeclaredInfo& declared, const TableRows& rows);
+  void check_class_numbers(const DeclaredInfo& declared, const TableRows& rows) const;
   std::vector<std::int32_t> number_words(const DeclaredInfo& declared, std::vector<std::string>& class_names) const;
 
   std::string path_;
   std::vector<TargetColumn> columns_;
+  std::vector<NumberRange> ranges_;  // of the columns
   TargetKind kind_;
+  bool may_drop_;
   std::vector<float> values_;                       // for numbers: the values of all lines
   std::map<std::string, Word, std::less<>> known_;  // for words: the distinct words
   std::vector<std::int32_t> line_words_;            // for words: the number of each line's word

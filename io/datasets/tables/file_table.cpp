@@ -12,6 +12,7 @@
 #include "io/datasets/dataset.h"
 #include "io/datasets/tables/csv_column.h"
 #include "io/datasets/tables/csv_lines.h"
+#include "io/datasets/tables/csv_width.h"
 #include "io/datasets/utf8_names.h"
 
 namespace trainctl {
@@ -39,10 +40,7 @@ std::vector<FileRow> read_file_table(const std::string& path, const NamedColumn&
   std::vector<FileRow> rows;
   while (lines.next(fields)) {
     const std::string where = format("line {}", lines.place().line);
-    if (fields.size() != width) {
-      data_error(path, format("{} has {}, not {}", where, counted(fields.size(), "field"), width),
-                 "quote fields with commas");
-    }
+    if (fields.size() != width) refuse_width(lines.place(), fields, width);
     FileRow row{(folder / std::string(trimmed(fields[files]))).string(), {}, format("{}, {}", path, where)};
     if (file_type(row.path) == FileType::absent || is_folder(row.path)) {
       data_error(path, format("{}: there is no file {}", where, row.path),

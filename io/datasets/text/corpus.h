@@ -90,6 +90,10 @@ class CorpusPieces {
   std::unique_ptr<OpenFile> open_;
 };
 
+// What to do about a line of a .jsonl file that is not an object of JSON: the file may be a list of JSON, or have
+// commas after its objects.
+std::string remedy_for_json_line(const std::string& path, std::string_view line);
+
 // Calls visit(text) for each text of a piece, in order. Throws Error{data} with file and line for a line that is not an
 // object with the text and, if texts have classes, the class: a text, a whole number or a truth value.
 void for_each_text(const CorpusPiece& piece, const CorpusFormat& format,

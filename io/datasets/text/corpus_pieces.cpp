@@ -1,16 +1,19 @@
 // Cuts files of text into pieces.
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <optional>
 
 #include "core/base/files.h"
 #include "core/base/format.h"
 #include "core/base/json_parse.h"
+#include "core/base/shell_words.h"
 #include "core/base/table.h"
 #include "core/base/utf8.h"
 #include "io/datasets/dataset.h"
 #include "io/datasets/tables/csv_header.h"
 #include "io/datasets/tables/csv_lines.h"
+#include "io/datasets/tables/csv_width.h"
 #include "io/datasets/text/corpus.h"
 
 namespace trainctl {
@@ -68,8 +71,29 @@ std::string value_of_json(const Json& json, const std::string& key, const char* 
   if (found->is_string()) return found->get<std::string>();
   if (is_class && (found->is_number_integer() || found->is_boolean())) return found->dump();
   throw Error(ErrorKind::data, location,
-              format("the value of '{}' is not a text{}", key, is_class ? " or a whole number" : ""), remedy);
+              format("the value of '{}' is not a text{}", key, is_class ? " or a whole number" : ""),
+              "correct the line, leave it out, or " + remedy);
 }
+
+}  // namespace
+
+std::string remedy_for_json_line(const std::string& path, std::string_view line) {
+  const auto blank = [](char c) { return c == ' ' || c == '\t' || c == '\r'; };
+  while (!line.empty() && blank(line.back())) line.remove_suffix(1);
+  while (!line.empty() && blank(line.front())) line.remove_prefix(1);
+  const std::string copy = shell_word(std::filesystem::path(path).stem().string() + "-lines.jsonl");
+  if (line.starts_with('[')) {
+    return format("if the file is a list of objects, write each as a line: jq -c '.[]' {} > {}", shell_word(path),
+                  copy);
+  }
+  if (line.starts_with('{') && line.ends_with("},")) {
+    return format("leave out the commas after the objects: sed -E 's/,[[:space:]]*$//' {} > {}", shell_word(path),
+                  copy);
+  }
+  return "each line of a .jsonl file must be an object such as {\"text\": \"...\"}";
+}
+
+namespace {
 
 // The object that a line of JSON holds.
 Json object_of(std::string_view line, const SourceLocation& location) {
@@ -86,7 +110,7 @@ Json object_of(std::string_view line, const SourceLocation& location) {
   place.column = fault.column;
   const std::string problem = json.is_discarded() ? fault.problem : "it is " + json_kind(json);
   throw Error(ErrorKind::data, place, "the line is not an object of JSON: " + problem,
-              "each line of a .jsonl file must be an object such as {\"text\": \"...\"}");
+              remedy_for_json_line(location.file, line));
 }
 
 CorpusRow row_of_json(std::string_view line, const CorpusFormat& format, const SourceLocation& location) {
@@ -165,12 +189,7 @@ void CorpusPieces::next_text(CorpusPiece& piece) {
 void CorpusPieces::next_rows(CorpusPiece& piece) {
   std::vector<std::string_view> fields;
   for (std::size_t bytes = 0; bytes < piece_bytes && open_->rows->next(fields);) {
-    if (fields.size() != open_->columns) {
-      data_error(
-          piece.file->path,
-          format("line {} has {}, not {}", open_->rows->place().line, counted(fields.size(), "field"), open_->columns),
-          "quote fields that hold commas");
-    }
+    if (fields.size() != open_->columns) refuse_width(open_->rows->place(), fields, open_->columns);
     CorpusRow& row = piece.rows.emplace_back();
     row.text = fields[open_->text];
     if (!format_.class_column.empty()) row.class_name = fields[open_->class_name];

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <numeric>
 
 #include "core/base/format.h"
@@ -88,6 +89,7 @@ std::vector<float> weights_by_class(const ClassWeights& declared, const Dataset&
   const auto* by_name = std::get_if<std::map<std::string, double>>(&declared.value);
   if (by_name == nullptr) return balanced(declared.location, targets, training);
   std::vector<float> weights(static_cast<std::size_t>(info.classes), 1.0f);
+  std::map<std::int64_t, std::string> named;
   for (const auto& [name, weight] : *by_name) {
     const std::int64_t number = find_class(info, name);
     if (number < 0) {
@@ -95,9 +97,33 @@ std::vector<float> weights_by_class(const ClassWeights& declared, const Dataset&
       if (hint.empty()) hint = possible_classes(info);
       throw Error(ErrorKind::config, declared.location, format("class_weights: there is no class '{}'{}", name, hint));
     }
+    if (const auto [first, is_new] = named.emplace(number, name); !is_new) {
+      throw Error(ErrorKind::config, declared.location,
+                  format("class_weights: '{}' and '{}' are the same class", first->second, name),
+                  "give each class one weight");
+    }
     weights[static_cast<std::size_t>(number)] = static_cast<float>(weight);
   }
   return weights;
+}
+
+std::string unnamed_classes_warning(const ClassWeights& declared, const DatasetInfo& info) {
+  const auto* by_name = std::get_if<std::map<std::string, double>>(&declared.value);
+  if (by_name == nullptr) return "";
+  std::vector<bool> named(static_cast<std::size_t>(info.classes));
+  for (const auto& [name, weight] : *by_name) {
+    if (const std::int64_t number = find_class(info, name); number >= 0) named[static_cast<std::size_t>(number)] = true;
+  }
+  std::vector<std::int64_t> unnamed;
+  for (std::int64_t c = 0; c < info.classes; ++c) {
+    if (!named[static_cast<std::size_t>(c)]) unnamed.push_back(c);
+  }
+  if (unnamed.empty()) return "";
+  return format(
+      "class_weights names no weight for {}, whose samples have weight 1: add {} to the map, with 1 if that "
+      "is meant",
+      (unnamed.size() == 1 ? "the class " : "the classes ") + quoted_classes(info, unnamed),
+      unnamed.size() == 1 ? "it" : "them");
 }
 
 }  // namespace trainctl

@@ -57,7 +57,10 @@ void finish_output() {
   throw Error(ErrorKind::resource, "standard output cannot be written: " + std::generic_category().message(errno));
 }
 
-void name_rank(Failure& failure, int rank, const std::string& host) {
+void name_rank(Failure& failure, const Situation& situation, int rank, const std::string& host) {
+  const bool is_of_files =
+      failure.exit_code == exit_code(ErrorKind::config) || failure.exit_code == exit_code(ErrorKind::data);
+  if (is_of_files && host.empty() && situation.supervised) return;
   const std::string who = host.empty() ? format(" (rank {})", rank) : format(" (rank {} on {})", rank, host);
   failure.message += who;
   for (Diagnostic& error : failure.errors) error.message += who;

@@ -18,8 +18,10 @@ void answer(std::string_view text);
 // Flushes the output of stdio and std::cout; otherwise like answer().
 void finish_output();
 
-// Adds the rank, and its host unless `host` is empty, to the messages of a failure.
-void name_rank(Failure& failure, int rank, const std::string& host);
+// Adds the rank, and its host unless `host` is empty, to the messages of a failure. If all ranks run on one host, under
+// a supervisor that reports a single failure, errors of the config and of the data are left as they are: these name the
+// file, and which of the ranks has found them first does not matter.
+void name_rank(Failure& failure, const Situation& situation, int rank, const std::string& host);
 
 // Reports the failure of this process: to its supervisor if there is one, otherwise on standard error and in the log,
 // and with `json` as a document on standard output. `failed`: the rank that the failure is about. Returns the exit code

@@ -80,7 +80,7 @@ FailedRank failed_rank(const std::string& message, const RankContext& context) {
   const FailedRank failed = failed_rank(failure.message, context);
   const bool several = std::any_of(hosts.begin(), hosts.end(), [&](const auto& host) { return host != hosts.front(); });
   failure.message += unresponsive_hosts(failure.message, world.rank(), hosts, has_network());
-  name_rank(failure, world.rank(), several ? hosts[static_cast<std::size_t>(world.rank())] : "");
+  name_rank(failure, context.situation, world.rank(), several ? hosts[static_cast<std::size_t>(world.rank())] : "");
   report(failure, json, context.situation, failed);
   world.communicator().abort(failure.exit_code);
   std::_Exit(failure.exit_code);  // gcc 12 does not see that a virtual function cannot return

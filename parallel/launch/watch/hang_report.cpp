@@ -52,7 +52,7 @@ std::string hang_sentence(const HangRule& rule, const std::vector<int>& awaited,
                           double now) {
   const WatchedRank* waiting = longest_waiting(rule, awaited, now);
   const WatchedRank& any = waiting != nullptr ? *waiting : rule.ranks().begin()->second;
-  std::string text = any.view.step > 0 ? format("step {}", any.view.step) : "before the first step";
+  std::string text = any.view.step > 0 ? format("step {}", any.view.step) : "no step has begun since the start";
   if (waiting != nullptr) {
     text += ", " + (waiting->view.text.empty() ? std::string(name_of(waiting->view.activity)) : waiting->view.text);
   }

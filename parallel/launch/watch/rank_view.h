@@ -19,7 +19,7 @@ struct RankView {
   bool in_message = false;                 // whether a collective or message is under way, perhaps in the background
   Activity activity = Activity::starting;  // what the rank does, with the data or the message that it waits for
   std::string text = {};                   // what exactly, such as "all_reduce of bucket 3 (conv5 ... fc1)"
-  std::int64_t step = -1;                  // -1: before the first step
+  std::int64_t step = -1;                  // -1: no step has begun since the start
   double seconds = 0;                      // for how long it has done this
   std::uint64_t progress = 0;              // another number than before if the rank has made progress
   double step_seconds = 0;                 // mean time of its last steps, told once; 0: not told

@@ -24,7 +24,9 @@ void TrainingLoop::enter(Activity activity, std::string_view text) {
 void TrainingLoop::begin() {
   start_seconds_ = epoch_start_ = seconds_now();
   interval_.begin(state_.step, start_seconds_);
-  if (FlightRecord* const flight = parts_.world.attendance().flight()) flight->set_step(state_.step);
+  // A resumed run has begun no step yet. After a rollback or another phase, the last step is the one before the next.
+  FlightRecord* const flight = parts_.world.attendance().flight();
+  if (flight != nullptr && flight->step() >= 0) flight->set_step(state_.step);
   enter(Activity::waiting_for_ranks, "before the first step");
   // On a device that runs asynchronously to the host, the phases of a step are measured by marks. Steps of several
   // ranks have marks anyway; for a single rank marks would only cost time.

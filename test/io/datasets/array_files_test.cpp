@@ -32,6 +32,30 @@ TEST_CASE("array files: of two npz members with the same name the last is read, 
   CHECK(values_of(read_npz(path, "y")) == std::vector<float>{3});
 }
 
+TEST_CASE("array files: elements that are no numbers are refused with what stores them as numbers") {
+  const TempFolder folder;
+  const auto error = [&](const std::string& header) {
+    write_file(folder / "x.npy", header);
+    try {
+      read_npy(folder / "x.npy");
+    } catch (const Error& caught) {
+      return std::string(caught.what());
+    }
+    return std::string();
+  };
+  using Catch::Contains;
+  for (const char* type : {"<U3", "|S3"}) CHECK_THAT(error(npy(type, "(2,)", "abcdef")), Contains("return_inverse"));
+  CHECK_THAT(error(npy("|O", "(2,)", "abcdef")), Contains("type '|O'") && Contains("dtype='float32'"));
+  CHECK_THAT(error(npy("<M8[D]", "(2,)", "abcdef")), Contains("timedelta64"));
+  CHECK_THAT(error(npy("<c8", "(2,)", "abcdef")), Contains("x.real, x.imag"));
+  CHECK_THAT(error(npy("<f16", "(2,)", "abcdef")), Contains("save it as float16, float32"));
+  std::string fields = npy("@", "(2,)", "abcdef");
+  const std::string quoted = "'@'", list = "[('a', '<i4'), ('b', '<f4')]";
+  fields.replace(fields.find(quoted), quoted.size(), list);
+  fields.erase(fields.find("  ", 20), list.size() - quoted.size());
+  CHECK_THAT(error(fields), Contains("is a structured array") && Contains("structured_to_unstructured"));
+}
+
 TEST_CASE("array files: .npy files of other versions than 1.0, 2.0 and 3.0 are refused") {
   const TempFolder folder;
   const std::string one = floats({1, 2});

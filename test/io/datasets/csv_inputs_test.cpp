@@ -185,11 +185,11 @@ TEST_CASE("csv: an embedding's column must hold its numbers, and its words need 
     return error_of(text, data, tokens);
   };
   CHECK(problem("k,y\n0,1\n2,1\n") == "no error");
-  CHECK_THAT(problem("k,y\n0,1\n3,1\n"), Contains("sample 1, column 'k': holds 3") && Contains("whole numbers 0 to 2"));
-  CHECK_THAT(problem("k,y\n0.5,1\n"), Contains("sample 0, column 'k': holds 0.5"));
+  CHECK_THAT(problem("k,y\n0,1\n3,1\n"), Contains("line 3, column 'k': holds 3") && Contains("whole numbers 0 to 2"));
+  CHECK_THAT(problem("k,y\n0.5,1\n"), Contains("line 2, column 'k': holds 0.5"));
   CHECK_THAT(problem("k,y\n-1,1\n"), Contains("holds -1"));
   CHECK_THAT(problem("k,y\n1,1\n2,1\n,1\n", "missing: mean, inputs: {a: k}"),
-             Contains("sample 2") && Contains("a missing number is replaced by 1.5"));
+             Contains("line 4") && Contains("a missing number is replaced by 1.5"));
   CHECK(problem("k,y\n1,1\n,1\n", "missing: zero, inputs: {a: k}") == "no error");
   CHECK(problem("k,y\nu,1\nv,1\nu,1\n") == "no error");
   CHECK_THAT(problem("k,y\nu,1\nv,1\nw,1\nu,1\n"),
@@ -197,7 +197,7 @@ TEST_CASE("csv: an embedding's column must hold its numbers, and its words need 
                  Contains("set the embedding's input_dim to 4 or more"));
   CHECK(problem("k,y\nu,1\nv,1\nw,1\nu,1\n", "out_of_vocabulary: false, inputs: {a: k}") == "no error");
   CHECK_THAT(problem("k,y\nu,1\nu,1\n,1\n", "out_of_vocabulary: false, missing: mean, inputs: {a: k}"),
-             Contains("sample 2, column 'k': the word is missing"));
+             Contains("line 4, column 'k': the word is missing"));
   CHECK_THAT(problem("k,l,y\nu,a,1\nu,a,1\n", "inputs: {a: [k, l]}"),
              Contains("the same number would mean a different word or bin in each"));
   CHECK(problem("k,l,y\n0,1,1\n2,2,1\n", "inputs: {a: [k, l]}") == "no error");

@@ -154,6 +154,14 @@ TEST_CASE("text: what cannot be read is refused with file, place and remedy") {
                  "a.jsonl:2:10: the line is not an object of JSON: the character '\'' is not expected here"));
   CHECK(contains(refused("b.jsonl", long_line + "\n[1]\n"),
                  "b.jsonl:3: the line is not an object of JSON: it is a list"));
+  CHECK(contains(refused("list.jsonl", "[\n{\"text\": \"abc\"},\n{\"text\": \"d\"}\n]\n"),
+                 "if the file is a list of objects, write each as a line: jq -c '.[]' "));
+  CHECK(contains(refused("commas.jsonl", "{\"text\": \"abc\"},\n{\"text\": \"d\"},\n"),
+                 "leave out the commas after the objects: sed -E 's/,[[:space:]]*$//' "));
+  CHECK(contains(refused("wide.txt", std::string("\xff\xfe"
+                                                 "a\0b\0c\0",
+                                                 8)),
+                 "wide.txt: is text in the encoding UTF-16, but must be UTF-8; convert it: iconv -f UTF-16 -t UTF-8 "));
   CHECK(contains(refused("c.jsonl", long_line + "{\"body\": \"x\", \"id\": 1}\n"),
                  "c.jsonl:2: the object has no key 'text'; its keys are: body, id"));
   CHECK(contains(refused("d.jsonl", "{\"text\": 5}\n"), "d.jsonl:1: the value of 'text' is not a text"));

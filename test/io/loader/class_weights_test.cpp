@@ -91,6 +91,34 @@ TEST_CASE("class weights are set by the name or the number of a class") {
   }
 }
 
+TEST_CASE("a map of class weights without some classes is warned of, with their names") {
+  const TempFolder folder;
+  write_table(folder / "t.csv");
+  const DataOptions options = options_of(format("{{dataset: csv, path: {}, target: kind}}", folder / "t.csv"));
+  const auto warnings = [&](const ClassWeights& weights) {
+    DataUse use;
+    use.class_weights = weights;
+    return Data(options, 3, use).info().warnings;
+  };
+  using Warnings = std::vector<std::string>;
+  CHECK(warnings(by_name({{"b", 2.5}})) ==
+        Warnings{"class_weights names no weight for the classes 'a', 'c', whose samples have weight 1: add them to the "
+                 "map, with 1 if that is meant"});
+  CHECK(warnings(by_name({{"0", 1}, {"b", 2.5}})) ==
+        Warnings{"class_weights names no weight for the class 'c', whose samples have weight 1: add it to the map, "
+                 "with 1 if that is meant"});
+  CHECK(warnings(by_name({{"a", 3}, {"1", 2.5}, {"c", 0.5}})).empty());
+  CHECK(warnings(ClassWeights{BalancedClasses::balanced, {}}).empty());
+}
+
+TEST_CASE("a class that a map of weights names twice is an error") {
+  const TempFolder folder;
+  write_table(folder / "t.csv");
+  const DataOptions options = options_of(format("{{dataset: csv, path: {}, target: kind}}", folder / "t.csv"));
+  CHECK(problem(options, by_name({{"b", 2}, {"1", 3}})).find("class_weights: '1' and 'b' are the same class") !=
+        std::string::npos);
+}
+
 TEST_CASE("each weight of a class that does not exist leads to one error") {
   const TempFolder folder;
   write_table(folder / "t.csv");

@@ -236,6 +236,22 @@ TEST_CASE(
         std::string::npos);
 }
 
+TEST_CASE("the report on ranks that have begun no step names no step") {
+  Training run(2, 0.1);
+  run.pass(20, true);
+  for (int rank = 0; rank < 2; ++rank) run.view(rank).step = -1;
+  run.wait_for_others(0);
+  run.view(1).training = run.view(1).activity = Activity::waiting_for_data;
+  run.pass(12, false);
+  const Outcome outcome = hang_outcome(run.rule, run.now, {});
+  INFO(outcome.end.message);
+  CHECK(
+      outcome.end.message.starts_with("no step has begun since the start, all_reduce of bucket 3 (conv5 ... fc1): "
+                                      "waiting for rank 1 on h1: waiting for data for "));
+  CHECK(outcome.rank == 1);
+  CHECK_FALSE(outcome.step);
+}
+
 TEST_CASE("a lease ends without messages, but not during a pause of the whole process") {
   using std::chrono::seconds;
   Lease::Clock::time_point now{};

@@ -7,7 +7,10 @@
 
 #include <system_error>
 
+#include "core/base/error.h"
 #include "core/base/failure.h"
+#include "parallel/launch/ranks/report.h"
+#include "parallel/launch/situation.h"
 #include "test/catch.h"
 
 namespace trainctl::rank_test {
@@ -32,6 +35,26 @@ TEST_CASE("threads that cannot be started are an error with a remedy") {
   REQUIRE(waitpid(child, &status, 0) == child);
   REQUIRE(WIFEXITED(status));
   CHECK((WEXITSTATUS(status) == 6 || WEXITSTATUS(status) == 77));
+}
+
+TEST_CASE("errors of files name the rank only where there are several hosts or several messages") {
+  const auto named = [](int exit_code, bool supervised, const std::string& host) {
+    Situation situation;
+    situation.supervised = supervised;
+    Failure failure{exit_code, "message", {{{}, "message", {}, {}}}};
+    name_rank(failure, situation, 3, host);
+    CHECK(failure.errors[0].message == failure.message);
+    return failure.message;
+  };
+  for (const ErrorKind files : {ErrorKind::config, ErrorKind::data}) {
+    CHECK(named(exit_code(files), true, "") == "message");
+    CHECK(named(exit_code(files), true, "h2") == "message (rank 3 on h2)");
+    CHECK(named(exit_code(files), false, "") == "message (rank 3)");
+  }
+  for (const ErrorKind own : {ErrorKind::resource, ErrorKind::peer}) {
+    CHECK(named(exit_code(own), true, "") == "message (rank 3)");
+    CHECK(named(exit_code(own), true, "h2") == "message (rank 3 on h2)");
+  }
 }
 
 }  // namespace

@@ -151,6 +151,9 @@ class LoggingHook : public TrainingHook {
     if (after_step) after_step();
   }
   void on_evaluation(TrainingState& state) override { log_.push_back(format("evaluation {}", state.step)); }
+  void on_train_begin(const TrainingState&) override {
+    if (before_training) before_training();
+  }
   void on_epoch_end(const TrainingState&, double epochs, double) override {
     log_.push_back(format("epoch {}", epochs));
     if (epochs == last_epoch) why_end_ = "enough";
@@ -163,7 +166,7 @@ class LoggingHook : public TrainingHook {
 
   double last_epoch = 0;
   std::string restored;
-  std::function<void()> after_step;
+  std::function<void()> before_training, after_step;
 
  private:
   Log& log_;

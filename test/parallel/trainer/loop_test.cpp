@@ -1,6 +1,10 @@
 // Tests the order of steps, hooks, evaluations and checkpoints in the training loop.
-#include <algorithm>
+#include <unistd.h>
 
+#include <algorithm>
+#include <filesystem>
+
+#include "core/base/flight_record.h"
 #include "test/parallel/trainer/loop_rig.h"
 
 namespace trainctl::test::loop_test {
@@ -65,6 +69,28 @@ TEST_CASE("a stopped run saves a checkpoint, and the resumed run ends with the v
     CHECK(end.status == "completed");
     CHECK(end.train == expected.train);
     CHECK(second.store.last.metadata == whole.store.last.metadata);
+  });
+}
+
+TEST_CASE("the flight record of a resumed run names no step before the run has begun one") {
+  on_one_rank([](Communicator& world) {
+    Rig first(world), second(world);
+    first.stop_requested = [&first] { return first.engine.rates.size() >= 6; };
+    first.run();
+    REQUIRE(first.store.last.step == 7);
+    const std::string folder = (std::filesystem::temp_directory_path() / format("trainctl-loop-{}", getpid())).string();
+    std::filesystem::create_directories(folder);
+    {
+      FlightRecord record(folder, 0, 1, "h0");
+      world.attendance().set_flight(&record);
+      std::vector<std::int64_t> steps;
+      second.hook.before_training = [&] { steps.push_back(record.step()); };
+      second.hook.after_step = [&] { steps.push_back(record.step()); };
+      second.run(&first.store.last);
+      world.attendance().set_flight(nullptr);
+      CHECK(steps == std::vector<std::int64_t>{-1, 8, 9, 10, 11, 12});
+    }
+    std::filesystem::remove_all(folder);
   });
 }
 

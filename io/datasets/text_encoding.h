@@ -1,0 +1,13 @@
+// Recognizes text that is not in the encoding UTF-8.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace trainctl {
+
+// Throws Error{data} with the command that converts the file if its first bytes are those of text in UTF-16 or UTF-32:
+// they begin with a byte order mark, or have zeros between the characters.
+void refuse_wide_encoding(const std::string& path, std::string_view first_bytes);
+
+}  // namespace trainctl
