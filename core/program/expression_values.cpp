@@ -12,6 +12,7 @@
 #include "core/layers/expression/functions.h"
 #include "core/metrics/output_expression.h"
 #include "core/metrics/targets.h"
+#include "core/program/second_derivatives.h"
 
 namespace trainctl {
 namespace {
@@ -154,6 +155,7 @@ TensorId add_values(Graph& graph, const ExpressionSources& sources) {
   for (const auto& [name, value] : sources.constants) builder.define(name, builder.number(value, 0));
 
   const Expression expression = parse_expression(sources.text.value);
+  refuse_gradients(expression, graph, sources.values);
   const TensorId weights = is_whole ? gathered(graph, sources.weights, *sources.shares, sources.name) : sources.weights;
   ExpressionOperand values = is_whole ? values_of_batch(builder, expression, weights, sources.shares->total())
                                       : MeanValues(builder, weighted).of(expression);

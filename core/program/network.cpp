@@ -163,7 +163,15 @@ Network build_network(const ProgramSpec& spec, std::int64_t micro_batch, bool tr
     network.outputs.push_back(resolve_output(spec, i, reader));
     options.logits.push_back(network.outputs[i].loss.folded != FinalActivation::none);
   }
-  BuiltModel built = build_model(*spec.model, options, reader);
+  // If other layers or added losses read an output of a prediction, the network computes its activation itself. It does
+  // so for all outputs, since only the second attempt reports mistakes.
+  Reader attempt;
+  BuiltModel built = build_model(*spec.model, options, spec.predicts() ? attempt : reader);
+  if (!attempt.ok()) {
+    options.logits.clear();
+    for (ResolvedOutput& output : network.outputs) output.loss.folded = FinalActivation::none;
+    built = build_model(*spec.model, options, reader);
+  }
   if (!reader.ok()) return network;
   network.graph = std::move(built.graph);
   network.layers = std::move(built.layers);

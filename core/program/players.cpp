@@ -10,6 +10,7 @@
 
 #include "core/base/error.h"
 #include "core/base/format.h"
+#include "core/graph/ops/training/update.h"
 #include "core/optim/optimizer.h"
 #include "core/program/player_network.h"
 
@@ -75,6 +76,11 @@ class Joiner {
       Segment segment = own.segment(item.segment);
       for (Op& op : segment.ops) {
         for (auto* list : {&op.inputs, &op.outputs}) *list = translated(*list);
+        if (op.get_if<Agree>() != nullptr && !joined_.step.players.empty()) {
+          const PlayerUpdate& before = joined_.step.players.back();
+          op.def = std::make_shared<Agree>(true);
+          op.inputs.insert(op.inputs.begin(), {before.agree, before.gradient_norm});
+        }
       }
       joined_.schedule.push_back({static_cast<int>(joined_.segments.size()), item.micro_batch, 0});
       joined_.segments.push_back(std::move(segment));

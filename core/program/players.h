@@ -2,7 +2,8 @@
 //
 // In a step, each player updates its own parameters, one player after the other: forward, backward and update of the
 // first, then of the next, which reads the parameters that the first has changed. All read the same batch, and each
-// update has random numbers of its own.
+// update has random numbers of its own. If a loss or a gradient of an update is not finite, neither it nor the later
+// updates of the step change anything; those before it stay.
 #pragma once
 
 #include <cstddef>

@@ -79,6 +79,11 @@ KeyHint key_hint(const std::string& key, const Section& section, const std::vect
   for (const auto& [word, replacement] : replacements) {
     if (key == word && section.name == "train") return {std::string(replacement)};
   }
+  if (key == "activity_regularizer") {
+    return {
+        "; it is an added loss, model: {add_loss: {NAME: {from: LAYER, expression: \"0.01 * sum(square(x), "
+        "axis=-1)\"}}}"};
+  }
   const std::string near = nearest(key, names);
   return near.empty() ? KeyHint{} : meant_key(near);
 }

@@ -69,7 +69,7 @@ struct DataUse {
   };
   std::vector<Input> inputs = {Input{}};
   std::vector<Target> targets = {Target{}};
-  std::optional<ClassWeights> class_weights;  // weights for the first target, in training
+  std::optional<ClassWeights> class_weights;  // weights for the only target with classes, in training
 
   // Whether the model has one input and one output, both without a name.
   bool unnamed() const { return inputs[0].name.empty() && targets[0].name.empty(); }

@@ -117,7 +117,15 @@ void LayerReader::finish(Translation& result) {
         (key == "moving_variance_initializer" && name == "ones") || (key == "groups" && value == 1) ||
         (key == "kernel_initializer" && name == "glorot_uniform");  // written for depthwise layers of Keras 2
     const bool off = value.is_null() || value == false || value == 0;
-    if (!usual && !off) no_counterpart(key, value);
+    if (usual || off) continue;
+    if (key == "activity_regularizer") {
+      error(
+          format("activity_regularizer: {} is not a key of layers: save the network without it (layer.{} = None), and "
+                 "give the config `model.add_loss` with an expression such as 0.01 * sum(square(x), axis=-1)",
+                 shortened(value), key));
+    } else {
+      no_counterpart(key, value);
+    }
   }
 }
 

@@ -113,6 +113,25 @@ static void check_target(const DataOptions& options, const DataUse& use) {
   }
 }
 
+// The weights of the classes of the only target that has classes of samples. A sample has one weight for all losses:
+// throws Error{config} if several targets have classes.
+static SampleClassWeights class_weights_of(const DataUse& use, const DatasetGroup& training, const Subset& subset) {
+  std::vector<std::size_t> with_classes;
+  for (std::size_t i = 0; i < training.targets.size(); ++i) {
+    const DatasetInfo& info = training.targets[i]->info();
+    if (!use.targets[i].unused && info.classes > 0 && info.target.rank() == 0) with_classes.push_back(i);
+  }
+  if (with_classes.size() > 1) {
+    throw Error(ErrorKind::config, use.class_weights->location,
+                format("class_weights: the outputs '{}' and '{}' have classes, but a sample has one weight for all "
+                       "losses",
+                       use.targets[with_classes[0]].name, use.targets[with_classes[1]].name),
+                "leave class_weights out, and provide weights in the data");
+  }
+  const std::size_t target = with_classes.empty() ? 0 : with_classes[0];
+  return {weights_by_class(*use.class_weights, *training.targets[target], subset), target};
+}
+
 Data::Data(const DataOptions& options, std::uint64_t seed, const DataUse& use, Measure measure)
     : options_(options), seed_(seed) {
   check_target(options, use);
@@ -132,10 +151,9 @@ Data::Data(const DataOptions& options, std::uint64_t seed, const DataUse& use, M
     if (!opened[p]) continue;
     const DatasetGroup& group = opened[p]->group;
     const bool weighs = p == 0 && use.class_weights.has_value();
-    splits_[p] = make_split(
-        options, seed, *opened[p], training, plans,
-        weighs ? weights_by_class(*use.class_weights, *training.targets[0], opened[p]->subset) : std::vector<float>(),
-        p == 0 ? mixing_of(options, plans, training) : nullptr, measure == Measure::yes);
+    splits_[p] = make_split(options, seed, *opened[p], training, plans,
+                            weighs ? class_weights_of(use, training, opened[p]->subset) : SampleClassWeights{},
+                            p == 0 ? mixing_of(options, plans, training) : nullptr, measure == Measure::yes);
     if (caching_pays(options, group, plans)) {
       info_.cached_bytes = checked_add(info_.cached_bytes, splits_[p]->cached_bytes());
     }

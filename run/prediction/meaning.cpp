@@ -57,8 +57,9 @@ OutputMeaning meaning_of(const RunSpec& spec, std::size_t output, const Shape& s
   const LossRule rule = loss_rule(spec, output);
   const LossTargets targets = std::visit([](const auto& r) { return r.targets; }, rule);
   const std::int64_t last = sample.back();
+  const bool is_free = !spec.train.loss.of(output_names(spec.model)[output]).as<LossOptions>().trains();
   const bool excludes =
-      targets == LossTargets::labels && final_activation(spec.model, output) == FinalActivation::softmax;
+      (targets == LossTargets::labels || is_free) && final_activation(spec.model, output) == FinalActivation::softmax;
   OutputMeaning meaning;
   meaning.output = output_names(spec.model)[output];
   meaning.values = sample;

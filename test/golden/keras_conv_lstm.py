@@ -51,5 +51,6 @@ if __name__ == "__main__":
     # With initial states, Keras 3 does not pass on the mask by itself.
     y = L.ConvLSTM1D(2, 3, padding="same", return_sequences=True, name="b")(y, initial_state=[h, c], mask=y._keras_mask)
     record("masked_states", x, L.Dense(3, name="d")(L.Flatten()(y)), films, positions=False)
+    network("one_step", (1, 4, 5, 2), L.ConvLSTM2D(3, 2, name="a"), L.GlobalAveragePooling2D())
     save_file(keras_masks.values, pathlib.Path(__file__).parent / "keras_conv_lstm.safetensors")
     print(len(keras_masks.values), "values")

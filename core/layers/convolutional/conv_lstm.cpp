@@ -8,6 +8,7 @@
 #include "core/graph/ops/reshaping/shaping.h"
 #include "core/layers/activations.h"
 #include "core/layers/convolutional/conv_lstm_steps.h"
+#include "core/layers/expression/layer_expression.h"
 #include "core/layers/initializers.h"
 #include "core/layers/recurrent_states.h"
 #include "core/layers/regularizers.h"
@@ -132,10 +133,6 @@ struct ConvLstmOptions final : ChainedLayer {
                   input);
       return false;
     }
-    if (x[0] < 2 && initial_state.empty()) {
-      layer.error("the input has one step: the layer needs at least two, or an initial_state", input);
-      return false;
-    }
     for (const ActivationChoice* chosen : {&activation, &recurrent_activation}) {
       if (chosen->name != "softmax") continue;
       layer.error("the activation softmax is not element-wise: use another one", input);
@@ -205,6 +202,8 @@ struct ConvLstmOptions final : ChainedLayer {
       if (!given) return {};
       const Shape state = of_step.with_back(filters);
       states = {with_shape(layer, (*given)[0], state), with_shape(layer, (*given)[1], state)};
+    } else if (count == 1) {  // a state that an op computes, so that the recurrent kernel has a use and a gradient of 0
+      states.h = value_of(layer, format("zeros_like(z[..., :{}])", filters), {{"z", with_shape(layer, y, of_step)}});
     }
     const ConvLstmCell cell{.layer = layer,
                             .filters = filters,

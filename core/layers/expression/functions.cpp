@@ -177,14 +177,25 @@ ExpressionOperand call_function(ExpressionBuilder& builder, const Expression& ca
     const FunctionCall made(builder, call, name, of->parameters);
     return made.evaluate(of->expression, made.arguments);
   }
-  if (std::find(std::begin(gradient_names), std::end(gradient_names), name) != std::end(gradient_names)) {
-    throw ExpressionError(call.column, format("there is no function '{}': its result would have to be differentiated "
-                                              "again, and no op (dense, conv2d, elementwise, ...) has second "
-                                              "derivatives; the gradient penalty of WGAN-GP cannot be written",
-                                              name));
+  if (is_gradient(name)) {
+    throw ExpressionError(call.column, gradient_refusal(name,
+                                                        "no op (dense, conv2d, elementwise, ...) has second "
+                                                        "derivatives"));
   }
   throw ExpressionError(call.column,
                         format("there is no function '{}'{}", call.text, suggestion(name, expression_functions())));
+}
+
+bool is_gradient(std::string_view function) {
+  using expression::gradient_names;
+  return std::find(std::begin(gradient_names), std::end(gradient_names), function) != std::end(gradient_names);
+}
+
+std::string gradient_refusal(std::string_view function, std::string_view reason) {
+  return format(
+      "there is no function '{}', since its result would have to be differentiated again: {}. Instead of the "
+      "gradient penalty of WGAN-GP, bound the slopes of the critic by the layer spectral_normalization",
+      function, reason);
 }
 
 std::vector<std::string> expression_functions() {

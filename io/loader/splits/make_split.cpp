@@ -125,7 +125,7 @@ std::shared_ptr<const Mixing> mixing_of(const DataOptions& options, const std::v
 
 std::shared_ptr<const DataSplit> make_split(const DataOptions& options, std::uint64_t seed, const OpenedSplit& split,
                                             const DatasetGroup& training, const std::vector<InputPlan>& plans,
-                                            std::vector<float> class_weights, std::shared_ptr<const Mixing> mixing,
+                                            SampleClassWeights class_weights, std::shared_ptr<const Mixing> mixing,
                                             bool reads) {
   std::vector<DataSplit::Input> inputs;
   for (std::size_t i = 0; i < plans.size(); ++i) inputs.push_back(transformed(split.group, training, i, plans[i]));

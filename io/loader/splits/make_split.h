@@ -12,6 +12,7 @@ class DataSplit;
 class Mixing;
 struct GeometryStep;
 struct InputPlan;
+struct SampleClassWeights;
 
 // Checks that the first sample of a data set has the same shape after the `fixed` transforms as samples of the training
 // split, which are stored in the shape `training`. Otherwise throws Error{data} that names the sample.
@@ -30,7 +31,7 @@ std::shared_ptr<const Mixing> mixing_of(const DataOptions& options, const std::v
 // the training split's samples, Error{config} or {resource} if there is no folder or no space for a cache.
 std::shared_ptr<const DataSplit> make_split(const DataOptions& options, std::uint64_t seed, const OpenedSplit& split,
                                             const DatasetGroup& training, const std::vector<InputPlan>& plans,
-                                            std::vector<float> class_weights, std::shared_ptr<const Mixing> mixing,
+                                            SampleClassWeights class_weights, std::shared_ptr<const Mixing> mixing,
                                             bool reads);
 
 }  // namespace trainctl

@@ -165,10 +165,11 @@ void DataSplit::fill_skipped(std::int64_t number, bool training, std::int64_t ep
 void DataSplit::read_weighted(std::int64_t number, bool training, std::int64_t epoch, Scratch& scratch, const Row& row,
                               const std::vector<TargetEncoding>& encodings) const {
   read_whole(number, training, epoch, scratch, row, encodings);
-  if (!training || options_.class_weights.empty()) return;
-  const std::int32_t label = targets_[0].dataset->label(number);
-  if (label < 0 || label >= std::ssize(options_.class_weights)) return;  // the loss ignores it
-  const float weight = options_.class_weights[static_cast<std::size_t>(label)];
+  const SampleClassWeights& weights = options_.class_weights;
+  if (!training || weights.of_class.empty()) return;
+  const std::int32_t label = targets_[weights.target].dataset->label(number);
+  if (label < 0 || label >= std::ssize(weights.of_class)) return;  // the loss ignores it
+  const float weight = weights.of_class[static_cast<std::size_t>(label)];
   std::transform(row.weights, row.weights + weight_count(), row.weights, [=](float own) { return own * weight; });
 }
 

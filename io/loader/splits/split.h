@@ -21,13 +21,19 @@
 
 namespace trainctl {
 
+// The weights of samples in training by their classes.
+struct SampleClassWeights {
+  std::vector<float> of_class = {};  // for each class of a target; empty: all are 1
+  std::size_t target = 0;            // the number of the target
+};
+
 class DataSplit {
  public:
   struct Options {
     std::uint64_t seed = 0;  // seed of the augmentation
     OnError on_error = OnError::stop;
-    MakeCache cache = {};                   // empty: no cache
-    std::vector<float> class_weights = {};  // for each class of the first target, in training; empty: all are 1
+    MakeCache cache = {};  // empty: no cache
+    SampleClassWeights class_weights = {};
     std::shared_ptr<const Mixing> mixing = nullptr;  // in training, for a split with one input; null: no mixing
     bool skip_non_finite = false;                    // skip samples that hold NaN or infinity, with any on_error
   };

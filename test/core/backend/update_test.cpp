@@ -363,6 +363,17 @@ TEST_CASE("agree sets its flags, and running statistics are updated only if the 
     inputs[bad] = scalar(nan);
     CHECK(run_op(*backend, std::make_shared<Agree>(), inputs)[0].values == std::vector<double>{1, 0.5});
   }
+  const auto following = [&](Value flags, double norm, double loss) {  // with sixteen losses
+    std::vector<Value> inputs(19, scalar(loss));
+    inputs[0] = std::move(flags);
+    inputs[1] = scalar(norm);
+    inputs[18] = scalar(0.5);
+    return run_op(*backend, std::make_shared<Agree>(true), inputs)[0].values;
+  };
+  CHECK(following(row({0, 1}), 2, 3) == std::vector<double>{0, 0.5});
+  CHECK(following(row({2, 0}), 2, 3) == std::vector<double>{1, 0.5});  // two ranks set the flag of the update before
+  CHECK(following(row({0, 0}), nan, 3) == std::vector<double>{1, 0.5});
+  CHECK(following(row({0, 0}), 2, nan) == std::vector<double>{1, 0.5});
 
   const auto op = std::make_shared<UpdateStatistics>(std::vector<float>{0.9f, 0.5f});
   const std::vector<Value> sums{random_value({70}, DType::float32, 1), random_value({300}, DType::float32, 3)};

@@ -122,7 +122,7 @@ TEST_CASE("expressions that do not fit are reported with the column and the reas
   CHECK(problem("'x * arange(1e9)'") ==
         "column 5 of the expression: arange(): the range has more than 16777216 numbers");
   CHECK(problem("'tf.gradients(x, x)'")
-            .starts_with("column 1 of the expression: there is no function 'gradients': its result would have to be "));
+            .starts_with("column 1 of the expression: there is no function 'gradients', since its result would have "));
   CHECK(problem("x * betta") == "column 5 of the expression: 'betta' is unknown; the names are: x");
   CHECK(problem("x +") == "column 4 of the expression: the expression ends here, but a value is missing");
   CHECK(

@@ -185,10 +185,13 @@ TEST_CASE("conv_lstm2d returns its states and begins with given ones, and drops 
   CHECK(errors("layers: [" + encoder + "{conv_lstm2d: {from: input, filters: 2, kernel_size: 2, initial_state: e}}]",
                {4, 7, 6, 5})
             .find("an initial state of 7x6x3 does not fit, since the states are 6x5x2") != std::string::npos);
-  // With initial states, one step is enough.
+  // A sequence may have one step, with and without initial states.
   CHECK(errors("layers: [{conv_lstm1d: {name: e, filters: 3, kernel_size: 2, padding: same, return_state: true}}, "
                "{reshape: {target_shape: [1, 7, 3]}}, {conv_lstm1d: {filters: 3, kernel_size: 1, initial_state: e}}]",
                {4, 7, 5}) == "");
+  const BuiltModel one = build("layers: [" + encoder + "{concatenate: {from: [e, e/cell_state]}}]", {1, 7, 6, 5}, true);
+  CHECK(one.layers.back().output == Shape{7, 6, 6});
+  CHECK(shape(one, "e/recurrent_kernel") == Shape{2, 2, 3, 12});
 }
 
 TEST_CASE("inputs and options that conv_lstm2d does not compute are reported") {
@@ -197,7 +200,6 @@ TEST_CASE("inputs and options that conv_lstm2d does not compute are reported") {
   };
   const auto has = [](const std::string& text, const char* part) { return text.find(part) != std::string::npos; };
   CHECK(has(problem("", {7, 6, 5}), "input 7x6x5 is not a sequence (steps, height, width, channels)"));
-  CHECK(has(problem("", {1, 7, 6, 5}), "the input has one step: the layer needs at least two"));
   CHECK(has(problem(", activation: softmax", {4, 7, 6, 5}), "the activation softmax is not element-wise"));
   CHECK(has(problem("", {4, 1, 6, 5}), "kernel 2 exceeds input 1"));
   CHECK(has(errors("layers: [masking, {conv_lstm2d: {filters: 3, kernel_size: 2}}]", {4, 7, 6, 5}),

@@ -187,6 +187,7 @@ std::vector<KerasCase> conv_lstm_cases() {
        "2, kernel_size: 2, padding: same, return_sequences: true, return_state: true}}, {conv_lstm1d: {name: b, "
        "filters: 2, kernel_size: 3, padding: same, return_sequences: true, initial_state: a}}, flatten, " +
            d},
+      {"one_step", "{conv_lstm2d: {name: a, filters: 3, kernel_size: 2}}, global_average_pooling2d, " + d},
   };
 }
 

@@ -332,4 +332,24 @@ TEST_CASE("mistakes in added losses are reported", "[add_loss]") {
             .find("the loss takes over the activation at the end of 'last'") != std::string::npos);
 }
 
+TEST_CASE("the gradient of a value is refused with the names of the ops that lack second derivatives", "[add_loss]") {
+  const std::string critic =
+      "layers: [{dense: {name: made, units: 3}}, {relu: {name: positive}}, {dense: {name: judge, units: 1}}, {dense: "
+      "{name: last, from: positive, units: 4}}]";
+  const auto message = [&](const std::string& from, const std::string& call) {
+    return error_of("{gp: {from: " + from + ", inputs: [i, c], expression: 'square(norm(" + call + ", axis=1) - 1)'}}",
+                    critic);
+  };
+  const std::string refused = message("[made, judge]", "gradient(c, i)");
+  CAPTURE(refused);
+  CHECK(refused.find("column 13 of the expression: there is no function 'gradient', since its result would have to be "
+                     "differentiated again: the ops through which 'c' depends on 'i' have no second derivatives "
+                     "(activation, dense). Instead of the gradient penalty of WGAN-GP, bound the slopes of the critic "
+                     "by the layer spectral_normalization") != std::string::npos);
+  CHECK(message("[positive, judge]", "tf.gradients(c, i)").find("no second derivatives (dense).") != std::string::npos);
+  CHECK(message("[last, judge]", "grad(c, i)").find("grad(): 'c' does not depend on 'i'") != std::string::npos);
+  CHECK(message("[made, judge]", "gradient(sum(c), i)").find("no op (dense, conv2d, elementwise, ...) has second ") !=
+        std::string::npos);
+}
+
 }  // namespace trainctl::added_loss_test

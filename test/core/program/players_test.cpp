@@ -1,6 +1,8 @@
 // Compares the updates of players with those that are computed by hand in float64.
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <random>
 #include <set>
@@ -299,6 +301,29 @@ TEST_CASE("losses of several players read the targets of an output without a los
   CHECK(values.at("loss") == Approx(reference.discriminator_loss + 0.5 * reference.fool_loss + reference.reader_loss));
   engine.download();
   check_close(engine.weights(), "", reference.weights);
+}
+
+TEST_CASE("after an update that is not finite, the later updates of the step are skipped", "[players]") {
+  Samples data;
+  data.noise[4] = std::numeric_limits<float>::quiet_NaN();  // the reader does not read the noise
+  TestJob job = job_of();
+  const bool reader_is_first = GENERATE(false, true);
+  CAPTURE(reader_is_first);
+  if (reader_is_first) std::rotate(job.spec.players.begin(), job.spec.players.end() - 1, job.spec.players.end());
+  const Program training = job.training(samples);
+  ByHand reference(data);
+  Trainer trainer({training}, reference);
+  StepResult result;
+  trainer.engine.run(0, data.batch(), {.learning_rate = 0.2, .step = 0}, result);
+  CHECK(result.not_finite);
+  trainer.engine.download();
+  if (reader_is_first) reference.read(0.1);
+  check_close(trainer.engine.weights(), "", reference.weights);
+  for (const NamedTensor& tensor : trainer.engine.state()) {
+    CAPTURE(tensor.name);
+    const float* const values = tensor.view.as<float>();
+    CHECK(std::all_of(values, values + tensor.view.count, [](float value) { return value == 0; }));
+  }
 }
 
 TEST_CASE("a player reads the weights that the players before it have changed, also as bfloat16", "[players]") {

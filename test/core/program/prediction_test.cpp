@@ -92,6 +92,29 @@ TEST_CASE("a program without a loss has the same predictions as evaluation") {
   CHECK(prediction.memory().of(Region::states) == 0);
 }
 
+TEST_CASE("an output is predicted with its softmax if added losses or layers read it, as if they did not") {
+  std::mt19937 random(6);
+  std::normal_distribution<float> normal;
+  std::vector<float> inputs(static_cast<std::size_t>(samples * width));
+  std::generate(inputs.begin(), inputs.end(), [&] { return normal(random); });
+  Batch batch;
+  batch.inputs = {{inputs.data(), DType::float32, samples * width}};
+  batch.count = samples;
+  const auto predicted = [&](const std::string& rest) {
+    TestJob job("{layers: [flatten, {dense: {name: last, units: 3, activation: softmax}}" + rest + "}", "sgd", "none",
+                "");
+    job.spec.outputs.clear();
+    for (const std::string& name : output_names(job.model)) job.spec.outputs.emplace_back().name = name;
+    return Runner(job.prediction(samples)).predictions(batch);
+  };
+  const std::vector<float> expected = predicted("]");
+  float sum = 0;
+  for (std::size_t k = 0; k < 3; ++k) sum += expected[k];
+  CHECK(sum == Approx(1));
+  CHECK(predicted("], add_loss: {sure: {from: last, expression: '-log(x[:, 0])'}}") == expected);
+  CHECK(predicted(", {dense: {name: further, units: 2}}], outputs: [last, further]") == expected);
+}
+
 TEST_CASE("a prediction program of a rank without samples does nothing") {
   const Program program = TestJob("layers: [flatten, {dense: 3}]").prediction(0);
   CHECK(program.segments.size() == 1);

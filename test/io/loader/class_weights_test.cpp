@@ -119,6 +119,35 @@ TEST_CASE("a class that a map of weights names twice is an error") {
         std::string::npos);
 }
 
+TEST_CASE("with several outputs, classes have the weights of the only output that has classes") {
+  const TempFolder folder;
+  const std::vector<int> labels = write_table(folder / "t.csv");
+  std::string text = "size,x,kind,other\n";
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    text += format("{}.5,{},{},{}\n", i, 3 * i, "abc"[labels[i]], i % 2 == 0 ? "even" : "odd");
+  }
+  write_file(folder / "two.csv", text);
+  const auto options = [&](const std::string& targets) {
+    return options_of(format("{{dataset: csv, path: {}, targets: {}, shuffle: false, validation: {{split: 0.25}}}}",
+                             folder / "two.csv", targets));
+  };
+  DataUse use;
+  use.targets = {{.name = "amount", .values = true}, {.name = "kind"}};
+  use.class_weights = by_name({{"b", 2.5}, {"c", 0.25}});
+  const Data data(options("{amount: size, kind: kind}"), 3, use);
+  const auto training = data.training(45, {}, {3, 0, 0});
+  const Batch& batch = training->next();
+  REQUIRE(batch.count == 45);
+  for (std::int64_t i = 0; i < batch.count; ++i) {
+    const int label = labels[static_cast<std::size_t>(batch.samples.as<std::int64_t>()[i])];
+    CHECK(batch.weights.as<float>()[i] == (label == 1 ? 2.5f : label == 2 ? 0.25f : 1.0f));
+  }
+  use.targets = {{.name = "parity"}, {.name = "kind"}};
+  const auto two = [&] { return Data(options("{parity: other, kind: kind}"), 3, use); };
+  CHECK_THROWS_WITH(two(), Catch::Contains("class_weights: the outputs 'parity' and 'kind' have classes, but a "
+                                           "sample has one weight for all losses"));
+}
+
 TEST_CASE("each weight of a class that does not exist leads to one error") {
   const TempFolder folder;
   write_table(folder / "t.csv");

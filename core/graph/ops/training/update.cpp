@@ -35,6 +35,8 @@ OutputPlacements ZeroInput::placements(const PlacementQuery& query) const {
   return {{query.held.empty() ? replicated : query.held[0].value_or(replicated)}, {}};
 }
 
+std::string Agree::attributes() const { return AttributeText().flag("follows", follows).text(); }
+
 std::vector<TensorType> Agree::outputs(std::span<const TensorType>) const { return {floats({agree_flags})}; }
 
 // Each rank sets the flags for its own shards of the tensors; the flags become equal when they are summed over the

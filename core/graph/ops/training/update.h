@@ -68,9 +68,15 @@ inline constexpr float abandon_request = 1 << 20;
 
 // Inputs: at most 16 sums of losses, then the stop request of the host (float32 scalars). Outputs: the flags
 // [agree_flags] (role reduced). A loss that is not finite sets agree_not_finite. A rank without data also sets this
-// flag, because its pipeline stage may have no loss. In both cases the update is skipped.
+// flag, because its pipeline stage may have no loss. In both cases the update is skipped. If `follows`, the inputs
+// begin with the flags and the gradient norm of an earlier update of the step: if that update was skipped, so is this
+// one.
 struct Agree final : OpDef {
+  bool follows = false;
+
+  explicit Agree(bool f = false) : follows(f) {}
   std::string_view kind() const override { return "agree"; }
+  std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
   OutputPlacements placements(const PlacementQuery& query) const override;
   double flops(std::span<const TensorType>, std::span<const TensorType>) const override { return 0; }

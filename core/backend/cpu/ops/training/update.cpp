@@ -82,13 +82,14 @@ Lowering lower_zero_input(const LowerContext& context) {
 }
 
 Lowering lower_agree(const LowerContext& context) {
-  return own_kernel(context, [losses = context.op.inputs.size() - 1](const Buffers& buffers) {
+  const bool follows = context.op.as<Agree>().follows;
+  return own_kernel(context, [follows, stop = context.op.inputs.size() - 1](const Buffers& buffers) {
     float* flags = buffers.out<float>(0);
-    flags[agree_not_finite] = 0;
-    for (std::size_t i = 0; i < losses; ++i) {
+    flags[agree_not_finite] = follows && buffers.in<float>(0)[agree_not_finite] != 0 ? 1 : 0;
+    for (std::size_t i = follows ? 1 : 0; i < stop; ++i) {
       if (!std::isfinite(*buffers.in<float>(i))) flags[agree_not_finite] = 1;
     }
-    flags[agree_stop] = *buffers.in<float>(losses);
+    flags[agree_stop] = *buffers.in<float>(stop);
     if (flags[agree_stop] >= abandon_request) flags[agree_not_finite] = 1;
   });
 }

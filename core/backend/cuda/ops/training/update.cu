@@ -9,15 +9,16 @@
 namespace trainctl::cuda {
 namespace {
 
-// The losses that agree() reads.
-struct LossSums {
-  static constexpr std::size_t max_losses = 16;
-  const float* of[max_losses];
+// What agree() reads: losses and, if the update follows another one of the step, the norm of that update's gradient.
+struct JudgedValues {
+  static constexpr std::size_t max_values = 17;
+  const float* of[max_values];
   std::size_t count;
 };
 
-__global__ void agree(LossSums losses, const float* stop, float* flags) {
-  float not_finite = *stop >= abandon_request ? 1 : 0;
+// earlier: the flags of the update before, or null.
+__global__ void agree(JudgedValues losses, const float* earlier, const float* stop, float* flags) {
+  float not_finite = *stop >= abandon_request || (earlier != nullptr && earlier[agree_not_finite] != 0) ? 1 : 0;
   for (std::size_t i = 0; i < losses.count; ++i) {
     if (!isfinite(*losses.of[i])) not_finite = 1;
   }
@@ -181,12 +182,13 @@ Lowering lower_zero_input(const LowerContext& context) {
 }
 
 Lowering lower_agree(const LowerContext& context) {
-  const std::size_t count = context.op.inputs.size() - 1;
-  require(count <= LossSums::max_losses, "agree: more than 16 losses");
-  return own_kernel(context, [count](const Buffers& p) {
-    LossSums losses{{}, count};
-    for (std::size_t i = 0; i < count; ++i) losses.of[i] = p.in<float>(i);
-    launch(agree, 1, 1, p.stream, losses, p.in<float>(count), p.out<float>(0));
+  const std::size_t first = context.op.as<Agree>().follows ? 1 : 0, stop = context.op.inputs.size() - 1;
+  require(stop - first <= JudgedValues::max_values, "agree: more than 16 losses");
+  return own_kernel(context, [first, stop](const Buffers& p) {
+    JudgedValues values{{}, stop - first};
+    for (std::size_t i = first; i < stop; ++i) values.of[i - first] = p.in<float>(i);
+    const float* const earlier = first > 0 ? p.in<float>(0) : nullptr;
+    launch(agree, 1, 1, p.stream, values, earlier, p.in<float>(stop), p.out<float>(0));
   });
 }
 
