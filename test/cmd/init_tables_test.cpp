@@ -1,5 +1,4 @@
 // Tests init with tables: the kinds of their columns, and numbers with commas.
-#include <filesystem>
 #include <random>
 
 #include "core/base/format.h"
@@ -9,7 +8,6 @@
 
 namespace trainctl::test::init_tables_test {
 namespace {
-
 
 // Lines of a table whose column `left` depends on two other columns.
 std::string table_text(int lines) {
