@@ -70,13 +70,13 @@ ChosenColumns choose_columns_of(const TableLook& table, const TableColumn& targe
     const bool nearly_numbers = column.numbers > column.words && column.words > 0;
     const bool unexpected =
         why.starts_with("numbers the lines, ") || column.has_marks() || column.has_stray_words() || column.has_codes();
-    if (!why.empty() && nearly_numbers) {
+    if (!why.empty() && unexpected) {
+      chosen.notes.push_back(format("{} is not read: it {}", shown, why));
+    } else if (!why.empty() && nearly_numbers) {
       chosen.notes.push_back(
           format("{} is not read: {} are numbers, but '{}' in line {}{}", shown, counted(column.numbers, "field"),
                  column.first_word.text.substr(0, 40), column.first_word.line,
                  column.words == 1 ? " is not" : format(" and {} are not", counted(column.words - 1, "other field"))));
-    } else if (!why.empty() && unexpected) {
-      chosen.notes.push_back(format("{} is not read: it {}", shown, why));
     }
     if (why.empty() && column.has_codes()) {
       chosen.notes.push_back(format("column '{}' is read as words: '{}' in line {} has a leading zero, like a code",

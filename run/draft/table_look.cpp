@@ -173,6 +173,7 @@ TableLook look_at_table(const std::string& path) {
   CsvLines lines(table.path, table.delimiter);
   std::vector<std::string_view> fields;
   if (!lines.next(fields)) data_error(path, "is empty", "give a table with a line for each sample");
+  if (may_be_preamble(fields)) refuse_preamble(path, table.delimiter);
   table.first_line = first_line_of(path, table.delimiter);
   for (std::size_t k = 0; k < std::min<std::size_t>(fields.size(), 2); ++k) {
     table.first_fields += std::string(trimmed(fields[k])) + table.delimiter;

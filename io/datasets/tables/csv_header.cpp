@@ -10,6 +10,7 @@
 #include "core/base/format.h"
 #include "io/datasets/tables/csv_column.h"
 #include "io/datasets/tables/csv_lines.h"
+#include "io/datasets/tables/csv_width.h"
 #include "io/datasets/utf8_names.h"
 
 namespace trainctl {
@@ -131,6 +132,7 @@ std::vector<std::string> column_names(const std::string& path, const CsvFormat& 
   CsvLines first_line(path, delimiter);
   std::vector<std::string_view> fields;
   if (!first_line.next(fields)) data_error(path, "holds no lines");
+  if (may_be_preamble(fields)) refuse_preamble(path, delimiter);
   if (fields.size() == 1) {
     if (const std::string other = other_delimiter(fields[0], delimiter); !other.empty()) {
       data_error(path,

@@ -148,8 +148,8 @@ void CsvTarget::check_class_numbers(const DeclaredInfo& declared, const TableRow
                classes ? format("{} is not in 0 to {}", what, *classes - 1) : what + " is negative",
                number >= 0
                    ? "set the right number of `classes`"
-                   : format("number the classes from 0, or list the column in `categorical`: [{}], so that each "
-                            "number is the name of a class",
+                   : format("number the classes from 0, or set `categorical: [{}]`, so that each number is the name of "
+                            "a class",
                             columns_[0].name));
   }
 }

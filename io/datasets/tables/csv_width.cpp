@@ -63,4 +63,24 @@ void refuse_width(const LineLocation& line, const std::vector<std::string_view>&
              remedy_for_width(line, fields, expected));
 }
 
+bool may_be_preamble(const std::vector<std::string_view>& fields) {
+  const std::string_view first = trimmed(fields[0]);
+  return first.starts_with("sep=") || (fields.size() == 1 && (first.starts_with('#') || first.starts_with('%')));
+}
+
+void refuse_preamble(const std::string& path, char delimiter) {
+  constexpr int most = 20;
+  CsvLines lines(path, delimiter);
+  std::vector<std::string_view> fields;
+  if (!lines.next(fields)) return;
+  const std::string first(trimmed(fields[0]));
+  const std::size_t width = fields.size();
+  if (first.starts_with("sep=")) {
+    data_error(path, "its first line does not name columns", remedy_for_width(lines.place(), fields, width));
+  }
+  for (int i = 0; i < most && lines.next(fields); ++i) {
+    if (fields.size() != width) refuse_width(lines.place(), fields, width);
+  }
+}
+
 }  // namespace trainctl

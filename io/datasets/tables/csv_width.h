@@ -1,6 +1,7 @@
 // Refuses lines of a table that have another number of fields than the first one.
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -13,5 +14,12 @@ namespace trainctl {
 // rows, or text in single quotation marks.
 [[noreturn]] void refuse_width(const LineLocation& line, const std::vector<std::string_view>& fields,
                                std::size_t expected);
+
+// Whether a first line may be a comment (it begins with # or %), or begins with `sep=`.
+bool may_be_preamble(const std::vector<std::string_view>& fields);
+
+// Throws the same error for a table whose first line is a comment, so that all names of columns are in a later line, or
+// begins with `sep=`.
+void refuse_preamble(const std::string& path, char delimiter);
 
 }  // namespace trainctl
