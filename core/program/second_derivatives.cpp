@@ -34,7 +34,7 @@ std::vector<std::string> ops_between(const Graph& graph, TensorId x, TensorId y)
 }
 
 // Throws the error about a call of gradient(), unless its arguments are no tensors of the graph.
-void refuse(const Expression& call, const Graph& graph, const std::map<std::string, TensorId>& values) {
+void refuse_gradient(const Expression& call, const Graph& graph, const std::map<std::string, TensorId>& values) {
   if (call.operands.size() < 2) return;
   const std::string &y = call.operands[0].text, &x = call.operands[1].text;
   const auto of_y = values.find(y), of_x = values.find(x);
@@ -57,7 +57,7 @@ void refuse(const Expression& call, const Graph& graph, const std::map<std::stri
 
 void refuse_gradients(const Expression& expression, const Graph& graph, const std::map<std::string, TensorId>& values) {
   if (expression.kind == Expression::Kind::call && is_gradient(function_name(expression))) {
-    refuse(expression, graph, values);
+    refuse_gradient(expression, graph, values);
   }
   for (const Expression& operand : expression.operands) refuse_gradients(operand, graph, values);
   for (const Expression::Keyword& keyword : expression.keywords) refuse_gradients(keyword.value, graph, values);

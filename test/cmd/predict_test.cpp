@@ -418,4 +418,33 @@ train: {batch_size: 20, epochs: 1, loss: sparse_categorical_crossentropy, optimi
   }
 }
 
+TEST_CASE("outputs without a loss are predicted as classes if they end in a softmax, and otherwise as values") {
+  const Folder folder;
+  std::mt19937 random(31);
+  std::normal_distribution<float> normal;
+  std::vector<float> x(20 * 4);
+  std::generate(x.begin(), x.end(), [&] { return normal(random); });
+  folder.write("x.npy", npy("<f4", "(20, 4)", raw(x)));
+  const std::string config = folder.write("config.yaml", R"(name: free
+data: {dataset: npy, x: x.npy}
+model:
+  layers:
+    - dense: {name: kind, units: 3, activation: softmax}
+    - dense: {name: size, from: input, units: 2}
+  outputs: [kind, size]
+  add_loss: {sure: {from: [kind, size], inputs: [p, s], expression: '-log(p[:, 0]) + mean(square(s), axis=1)'}}
+train: {epochs: 1, batch_size: 10, loss: {kind: none, size: none}, optimizer: sgd}
+)");
+  train(folder, config);
+  const Rows rows = rows_of(predicted(folder, {config, "x.npy", "--format", "csv"}));
+  REQUIRE(rows.size() == 21);
+  CHECK(rows[0] == std::vector<std::string>{"input", "kind/prediction", "kind/0", "kind/1", "kind/2", "size/value_0",
+                                            "size/value_1"});
+  for (std::size_t i = 1; i < rows.size(); ++i) {
+    const std::array<double, 3> shares{std::stod(rows[i][2]), std::stod(rows[i][3]), std::stod(rows[i][4])};
+    CHECK(shares[0] + shares[1] + shares[2] == Approx(1));
+    CHECK(std::stoi(rows[i][1]) == std::max_element(shares.begin(), shares.end()) - shares.begin());
+  }
+}
+
 }  // namespace trainctl::test::predict_test

@@ -2,7 +2,7 @@
 import keras
 from keras import layers, ops
 
-LEARNING_RATE = 20  # the gradients are small
+LEARNING_RATE = 20.0  # the gradients are small
 
 # Of films by their frequency: the name of the table, its first film, its number of films, and the size of its vectors.
 BLOCKS = [("often", 0, 400, 64), ("seldom", 2000, 2000, 16), ("sometimes", 400, 1600, 32)]
