@@ -93,7 +93,8 @@ std::optional<std::int64_t> positions_of(const Json& config) {
 void remove_descriptions(const std::string& folder, bool has_tokenizer) {
   std::vector<std::string> names{"config.json", "generation_config.json"};
   if (!has_tokenizer) {
-    for (const char* name : {"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "tokenizer.model"}) {
+    for (const char* name :
+         {"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "tokenizer.model", "spiece.model"}) {
       names.emplace_back(name);
     }
   }
