@@ -86,7 +86,7 @@ std::optional<std::int64_t> whole_number(const Parameters& parameters, const std
   return value;
 }
 
-// Reports a parameter that is not the product of two others, where the user has set the first of the three.
+// Reports a parameter that is not the product of two others, at one of the three that the user has set.
 void check_product(const std::string& product, const std::string& count, const std::string& size,
                    const Parameters& parameters, const Node& preset, const Node* with, Reader& reader) {
   const auto whole = whole_number(parameters, product), counted = whole_number(parameters, count),
@@ -109,7 +109,9 @@ void check_products(const Node& file, const Parameters& parameters, const Node& 
                     Reader& reader) {
   const Node* products = file.find("products");
   if (products == nullptr) return;
-  if (!products->is_map()) return reader.expected(*products, "a map from a parameter to the two of its factors");
+  if (!products->is_map()) {
+    return reader.error(products->location, "products must be a map from a parameter to the two whose product it is");
+  }
   keys_are_unique(*products, reader);
   for (const Node::Entry& entry : products->entries) {
     const auto is_parameter = [&](const std::string& name) { return parameters.contains(name); };
@@ -120,7 +122,10 @@ void check_products(const Node& file, const Parameters& parameters, const Node& 
     if (good) {
       check_product(entry.key, factors[0].text, factors[1].text, parameters, preset, with, reader);
     } else {
-      reader.expected(entry.value, "two parameters of this preset whose product is a third one");
+      reader.error(entry.value.location,
+                   format("products: '{}' must be a parameter of this preset that is the product of two listed ones, "
+                          "not of {}",
+                          entry.key, flow_text(entry.value)));
     }
   }
 }

@@ -119,8 +119,8 @@ TEST_CASE("a preset in a file of the user is read and checked") {
   CHECK(messages("{}") == file + ":1:1: unknown key 'layer' in a preset; did you mean 'layers'?\n" + file +
                               ":1:1: a preset needs 'layers'");
   write("parameters: {units: 4, more: 8}\nproducts: {more: [units, factor]}\nlayers:\n  - dense: $units\n");
-  CHECK(
-      messages("{}").starts_with(file + ":2:18: expected two parameters of this preset whose product is a third one"));
+  CHECK(messages("{}").starts_with(file +
+                                   ":2:18: products: 'more' must be a parameter of this preset that is the product"));
   // Errors of shapes have locations in the preset's file.
   write("layers:\n  - flatten\n  - conv2d: {filters: 2, kernel_size: 3}\n");
   CHECK(messages("{}") ==
