@@ -2,7 +2,7 @@
 #include "run/export/tokenizer_files.h"
 
 #include <algorithm>
-#include <initializer_list>
+#include <array>
 #include <string_view>
 
 #include "core/base/files.h"
@@ -16,10 +16,10 @@ namespace {
 constexpr const char* config_file = "tokenizer_config.json";
 constexpr const char* map_file = "special_tokens_map.json";
 
-// The names that published vocabularies give to the tokens of these purposes.
+// The names that published vocabularies give to the tokens of a purpose; empty after the last one.
 struct UsualNames {
   const char* key;
-  std::initializer_list<std::string_view> names;
+  std::array<std::string_view, 4> names;
 };
 constexpr UsualNames usual_names[] = {{"pad_token", {"[PAD]", "<pad>", "<|pad|>", "<|finetune_right_pad_id|>"}},
                                       {"unk_token", {"[UNK]", "<unk>", "<|unk|>"}},
@@ -66,7 +66,7 @@ Json tokens_by_purpose(const TextTokenizer& tokenizer, const TokenizerUse& use) 
   set("eos_token", text_of(tokenizer, use.end_token));
   for (const UsualNames& usual : usual_names) {
     for (const std::string_view name : usual.names) {
-      if (special_token(tokenizer, name) == nullptr) continue;
+      if (name.empty() || special_token(tokenizer, name) == nullptr) continue;
       tokens[usual.key] = name;
       break;
     }

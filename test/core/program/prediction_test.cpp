@@ -99,7 +99,7 @@ TEST_CASE("documents that are packed into a sample do not see each other in the 
   const std::string sizes = "vocabulary: 11, layers: 2, heads: 2, head_size: 4, width: 8, mlp: 16" +
                             std::string(preset == "gpt2" ? ", positions: 8" : ", key_heads: 1");
   CAPTURE(preset);
-  const auto logits = [&](const std::vector<std::int32_t>& tokens, const std::vector<std::int32_t>& documents) {
+  const auto logits = [&](std::vector<std::int32_t> tokens, std::vector<std::int32_t> documents) {
     const bool packed = !documents.empty();
     TestJob job((packed ? "{inputs: [tokens, documents], preset: " : "{preset: ") + preset + ", with: {" + sizes +
                     (packed ? ", tokens: tokens, documents: documents}}" : "}}"),
