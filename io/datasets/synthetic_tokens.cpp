@@ -8,7 +8,7 @@
 namespace trainctl {
 namespace {
 
-constexpr std::uint32_t pattern_stream = 1, noise_stream = 2;
+constexpr std::uint32_t token_pattern_stream = 1, token_noise_stream = 2;
 constexpr std::uint32_t tokens_of_class = 16;
 
 class SyntheticTokens final : public Dataset {
@@ -19,8 +19,8 @@ class SyntheticTokens final : public Dataset {
         next_tokens_(!sizes.classes),
         first_(first),
         size_(size),
-        pattern_{seed, Purpose::synthetic, 0, pattern_stream},
-        noise_{seed, Purpose::synthetic, 0, noise_stream} {
+        pattern_{seed, Purpose::synthetic, 0, token_pattern_stream},
+        noise_{seed, Purpose::synthetic, 0, token_noise_stream} {
     info_.sample = sizes.shape;
     info_.dtype = DType::int32;
     info_.classes = sizes.classes.value_or(sizes.vocabulary);

@@ -27,14 +27,14 @@ constexpr UsualNames usual_names[] = {{"pad_token", {"[PAD]", "<pad>", "<|pad|>"
                                       {"sep_token", {"[SEP]", "<sep>"}},
                                       {"mask_token", {"[MASK]", "<mask>", "<|mask|>"}}};
 
-std::string folder_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
+std::string folder_of_file(const std::string& path) { return path.substr(0, path.rfind('/')); }
 std::string name_of_file(const TextTokenizer& tokenizer) {
   return tokenizer.path.substr(tokenizer.path.rfind('/') + 1);
 }
 
 // The object of a file beside the tokenizer's; an empty object if there is no such file, or another value in it.
 Json object_beside(const TextTokenizer& tokenizer, const char* name) {
-  const std::string path = folder_of(tokenizer.path) + "/" + name;
+  const std::string path = folder_of_file(tokenizer.path) + "/" + name;
   if (!exists(path)) return Json::object();
   JsonFault ignored;
   Json json = parse_json(read_file(path, largest_tokenizer_file), ignored);
