@@ -59,6 +59,9 @@ struct LayerOptions : Options {
   virtual bool reads_numbers([[maybe_unused]] std::size_t input) const { return tokens() != 0; }
   // Whether the values of this layer depend on the numbers of the samples, as those of dropout do.
   virtual bool numbers_samples() const { return false; }
+  // Whether the layer changes each value alone, by a random number of the sample and of the value's index in it, so
+  // that it may read several steps as one sample.
+  virtual bool changes_values_alone() const { return false; }
   // What becomes of the masks of the inputs.
   virtual MaskUse mask_use() const { return MaskUse::ends; }
   // Whether this is a further use of a layer that has the options of the first use, except for those that state how

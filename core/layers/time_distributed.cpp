@@ -66,7 +66,11 @@ Section time_distributed() {
   return layer_keys<O>("time_distributed",
                        "Applies layers to each step of a sequence (steps, ...), such as a conv2d to each image of a "
                        "film, with the same weights for all steps.")
-      .required("layers", &O::layers, "The layers, which read a step of a sample.")
+      .required(
+          "layers", &O::layers,
+          "The layers, which read a step of a sample. Of the layers with random numbers, those that change each value "
+          "alone may be among them: dropout without noise_shape, gaussian_noise, gaussian_dropout and "
+          "alpha_dropout. Attention and batch_normalization may not.")
       .check(check_layers);
 }
 

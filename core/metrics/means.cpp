@@ -53,6 +53,35 @@ std::function<double(std::span<const double>, double)> total_loss(const std::vec
   };
 }
 
+// The result that is e to the power of the mean of a sum of cross-entropies. `count`: the index of the output's own
+// count.
+MetricResult perplexity(const ResolvedOutput& output, std::size_t sum, std::optional<std::size_t> count) {
+  const auto rows = static_cast<double>(output.rows_counted);
+  const auto power = [rows](std::span<const double> sums, double count) { return std::exp(sums[0] / (count * rows)); };
+  MetricResult result{output.prefixed("perplexity"), sum, 1, power};
+  result.own_count = count;
+  result.of_nothing = std::numeric_limits<double>::quiet_NaN();
+  return result;
+}
+
+// Appends the results that follow from the cross-entropy without further terms, whose sum follows that of the tokens'
+// bytes. `next`: the index of the first of these sums; becomes that after the last one.
+void append_crossentropy_results(const ResolvedOutput& output, std::optional<std::size_t> count, std::size_t& next,
+                                 std::vector<MetricResult>& results) {
+  const bool has_bytes = output.token_bytes != nullptr;
+  if (has_bytes) {
+    const auto bits = [](std::span<const double> sums, double) { return sums[1] / std::numbers::ln2 / sums[0]; };
+    results.push_back({output.prefixed("bits_per_byte"), next, 2, bits});
+    results.back().wants = "tokens of text";
+    ++next;
+  }
+  if (output.perplexity) {
+    results.push_back(perplexity(output, next, count));
+    results.back().derived = has_bytes;
+  }
+  ++next;
+}
+
 }  // namespace
 
 std::vector<MetricResult> metric_results(const std::vector<ResolvedOutput>& all_outputs) {
@@ -71,14 +100,9 @@ std::vector<MetricResult> metric_results(const std::vector<ResolvedOutput>& all_
     results.back().own_count = own[i].count;
   }
   for (std::size_t i = 0; i < outputs.size(); ++i) {
-    if (!outputs[i].perplexity) continue;
-    const auto rows = static_cast<double>(outputs[i].rows_counted);
-    const auto power = [rows](std::span<const double> sums, double count) {
-      return std::exp(sums[0] / (count * rows));
-    };
-    results.push_back({outputs[i].prefixed("perplexity"), i, 1, power, 0, true});
-    results.back().own_count = own[i].count;
-    results.back().of_nothing = std::numeric_limits<double>::quiet_NaN();
+    if (outputs[i].plain_crossentropy || !outputs[i].perplexity) continue;
+    results.push_back(perplexity(outputs[i], i, own[i].count));
+    results.back().derived = true;
   }
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const ResolvedOutput& output = outputs[i];
@@ -101,9 +125,12 @@ std::vector<MetricResult> metric_results(const std::vector<ResolvedOutput>& all_
                          [rule = metric.rule](std::span<const double> own) { return zero_division_of(rule, own); }});
       first += sums;
     }
-    if (!output.token_bytes) continue;
-    const auto bits = [](std::span<const double> own, double) { return own[0] / std::numbers::ln2 / own[1]; };
-    results.push_back({output.prefixed("bits_per_byte"), first++, 1, bits, 0, false, false, i, {}, "tokens of text"});
+    if (output.plain_crossentropy) {
+      append_crossentropy_results(output, own[i].count, first, results);
+    } else if (output.token_bytes) {
+      const auto bits = [](std::span<const double> own, double) { return own[0] / std::numbers::ln2 / own[1]; };
+      results.push_back({output.prefixed("bits_per_byte"), first++, 1, bits, 0, false, false, i, {}, "tokens of text"});
+    }
   }
   return results;
 }

@@ -70,8 +70,8 @@ struct PerplexityOptions final : MetricOptions {
 Section perplexity_section() {
   return Keys<PerplexityOptions>("perplexity",
                                  "e to the power of the mean cross-entropy of the classes, which for a language model "
-                                 "are the next tokens. Needs the loss sparse_categorical_crossentropy or "
-                                 "categorical_crossentropy without label_smoothing and z_loss.");
+                                 "are the next tokens; label_smoothing and z_loss do not count. Needs the loss "
+                                 "sparse_categorical_crossentropy or categorical_crossentropy.");
 }
 
 struct BitsPerByteOptions final : MetricOptions {
@@ -82,9 +82,10 @@ Section bits_per_byte_section() {
   return Keys<BitsPerByteOptions>(
       "bits_per_byte",
       "The loss of a language model in bits for each byte of text, by which networks with different tokenizers can be "
-      "compared: the sum of the losses of all tokens that count, divided by ln 2 and by the bytes of text for which "
-      "these tokens stand. Special tokens, such as the end of a document, have a loss but stand for no text. Needs the "
-      "data set text, with a known tokenizer, and sparse_categorical_crossentropy without label_smoothing and z_loss.");
+      "compared: the sum of the cross-entropies of all tokens that count, without label_smoothing and z_loss, divided "
+      "by ln 2 and by the bytes of text for which these tokens stand. Special tokens, such as the end of a document, "
+      "have a loss but stand for no text. Needs the data set text, with a known tokenizer, and the loss "
+      "sparse_categorical_crossentropy.");
 }
 
 template <class... Rules>
@@ -100,24 +101,15 @@ const Choice* find_metric(const std::vector<Choice>& choices) {
   return found == choices.end() ? nullptr : &*found;
 }
 
-// Reports a loss that is not the cross-entropy of classes alone, which the metric `name` needs.
+template <class Rule>
+constexpr bool is_crossentropy =
+    std::is_same_v<Rule, SparseCategoricalCrossentropy> || std::is_same_v<Rule, CategoricalCrossentropy>;
+
+// Reports a loss that is not the cross-entropy of classes, which the metric `name` needs.
 void check_crossentropy(const char* name, const Choice& metric, const ResolvedLoss& loss, Reader& reader) {
-  const auto plain = std::visit(
-      [](const auto& rule) -> std::optional<bool> {
-        using Rule = std::decay_t<decltype(rule)>;
-        constexpr bool is_crossentropy =
-            std::is_same_v<Rule, SparseCategoricalCrossentropy> || std::is_same_v<Rule, CategoricalCrossentropy>;
-        if constexpr (is_crossentropy) {
-          return rule.label_smoothing == 0 && rule.z_loss == 0;
-        } else {
-          return std::nullopt;
-        }
-      },
-      loss.rule);
-  if (plain == true) return;
-  reader.error(metric.location, format("{} needs {}", name,
-                                       plain ? "a loss without label_smoothing and z_loss"
-                                             : "the loss sparse_categorical_crossentropy or categorical_crossentropy"));
+  if (std::visit([]<class Rule>(const Rule&) { return is_crossentropy<Rule>; }, loss.rule)) return;
+  reader.error(metric.location,
+               format("{} needs the loss sparse_categorical_crossentropy or categorical_crossentropy", name));
 }
 
 void report_repeated(const std::vector<Choice>& choices, Reader& reader) {
@@ -194,6 +186,20 @@ ByteCounts bytes_for_bits_per_byte(const std::vector<Choice>& choices, const Res
       "bits_per_byte needs tokens as targets whose text is known: use the data set `text`, with `tokenizer` if "
       "its files hold tokens");
   return nullptr;
+}
+
+std::optional<LossRule> crossentropy_without_terms(const LossRule& loss) {
+  return std::visit(
+      []<class Rule>(Rule rule) -> std::optional<LossRule> {
+        if constexpr (is_crossentropy<Rule>) {
+          if (rule.label_smoothing == 0 && rule.z_loss == 0) return std::nullopt;
+          rule.label_smoothing = rule.z_loss = 0;
+          return rule;
+        } else {
+          return std::nullopt;
+        }
+      },
+      loss);
 }
 
 }  // namespace trainctl

@@ -47,12 +47,15 @@ std::vector<ResolvedMetric> resolve_metrics(const std::vector<Choice>& choices, 
                                             const Shape& output, Reader& reader);
 
 // Whether the metrics include perplexity, e to the power of the mean cross-entropy. Reports an error if the loss is not
-// that cross-entropy.
+// the cross-entropy of classes.
 bool wants_perplexity(const std::vector<Choice>& choices, const ResolvedLoss& loss, Reader& reader);
 
 // If the metrics include bits_per_byte, the bytes of the tokens that are targets; otherwise null. Reports an error if
-// the loss is not that cross-entropy, or if the targets are not tokens of text.
+// the loss is not the cross-entropy of classes, or if the targets are not tokens of text.
 ByteCounts bytes_for_bits_per_byte(const std::vector<Choice>& choices, const ResolvedLoss& loss,
                                    const TargetInfo& targets, Reader& reader);
+
+// The cross-entropy of classes without label smoothing and z-loss, if the loss has one of these terms; else no value.
+std::optional<LossRule> crossentropy_without_terms(const LossRule& loss);
 
 }  // namespace trainctl

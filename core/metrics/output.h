@@ -1,7 +1,9 @@
 // An output of the network, or an added loss, with its loss, weight and metrics, resolved against the network.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "core/graph/ops/metrics/token_bytes.h"
@@ -20,6 +22,9 @@ struct ResolvedOutput {
   std::vector<ResolvedMetric> metrics;  // in the order of the config
   bool perplexity = false;              // whether e to the power of the loss is a result
   ByteCounts token_bytes;               // of the tokens that are targets, if bits_per_byte is a result; else null
+  // The cross-entropy without label smoothing and z-loss, if perplexity or bits_per_byte follow from it instead of from
+  // the loss, which has these terms.
+  std::optional<LossRule> plain_crossentropy = {};
   TargetEncoding target_encoding = TargetEncoding::values;
   std::int64_t target_length = 0;  // numbers of a target, for a loss over sequences
   std::int64_t rows_each = 1;      // rows of the output that share one weight
@@ -44,7 +49,14 @@ struct ResolvedOutput {
     metrics.clear();
     perplexity = false;
     token_bytes = nullptr;
+    plain_crossentropy.reset();
   }
+  // Whether the targets of the loss are smoothed, so that its class sums are those of other targets than the output's.
+  bool smooths_targets() const {
+    return plain_crossentropy && std::visit([](const auto& rule) { return rule.smoothing(2).shift != 0; }, loss.rule);
+  }
+  // The number of sums that belong to no metric: the bytes of tokens, and the cross-entropy without further terms.
+  std::ptrdiff_t further_sums() const { return (token_bytes ? 1 : 0) + (plain_crossentropy ? 1 : 0); }
   // Whether losses and metrics leave out positions, by a padding mask or the target.
   bool masks() const { return is_masked || loss.ignore_index.has_value(); }
   // The type of the targets in a batch, for a loss of predictions with this shape.

@@ -46,7 +46,7 @@ bool fuses_loss(const Graph& graph, TensorId logits, const ResolvedOutput& outpu
   const auto is_accuracy = [](const ResolvedMetric& metric) { return std::holds_alternative<Accuracy>(metric.rule); };
   if (!std::holds_alternative<SparseCategoricalCrossentropy>(output.loss.rule) ||
       output.target_encoding != TargetEncoding::class_number || !std::ranges::all_of(output.metrics, is_accuracy) ||
-      is_read(graph, logits)) {
+      output.smooths_targets() || is_read(graph, logits)) {
     return false;
   }
   const auto op = writer_of(graph.ops, logits);

@@ -12,7 +12,8 @@ namespace trainctl {
 // (core/graph/ops/losses/linear_cross_entropy.h). This is so if the logits are the result of a dense layer without an
 // activation, or of a reversed embedding; if those of a sample take at least 4 MiB, for at least 8192 classes of
 // several positions; if the loss is sparse_categorical_crossentropy, in float32 or bfloat16; and if nothing else reads
-// them: all metrics are accuracies or follow from the loss, and the rank has all classes.
+// them: all metrics are accuracies or follow from the loss, and the rank has all classes. Perplexity and bits_per_byte
+// read the logits if the loss has label smoothing.
 bool fuses_loss(const Graph& graph, TensorId logits, const ResolvedOutput& output);
 
 // Replaces the op that computes the logits by the fused op, which reads the targets and, in training, the weights, and

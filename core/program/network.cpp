@@ -54,6 +54,9 @@ void match_output(const ProgramSpec& spec, const ProgramSpec::Output& output, co
   resolved.perplexity = wants_perplexity(output.metrics, resolved.loss, reader);
   resolved.token_bytes = bytes_for_bits_per_byte(output.metrics, resolved.loss, output.target, reader);
   if (reader.count() != before) return;
+  if (resolved.perplexity || resolved.token_bytes) {
+    resolved.plain_crossentropy = crossentropy_without_terms(resolved.loss.rule);
+  }
   if (resolved.loss.ignore_index && resolved.target_encoding != TargetEncoding::class_number) {
     reader.error(resolved.loss.location, "ignore_index needs class numbers as targets, but training mixes samples");
   }

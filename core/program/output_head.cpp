@@ -65,6 +65,9 @@ void add_sums(OutputHead& head, Graph& graph) {
     head.metrics.push_back(add(graph, name, sum_type, Role::reduced));
   }
   if (output.token_bytes) head.metrics.push_back(add(graph, output.prefixed("bytes"), {}, Role::reduced));
+  if (output.plain_crossentropy) {
+    head.metrics.push_back(add(graph, output.prefixed("crossentropy"), {}, Role::reduced));
+  }
   if (!output.counts_itself) return;
   head.count = add(graph, output.prefixed("count"), {}, Role::reduced);
   head.weight = add(graph, output.prefixed("weight"), {}, Role::reduced);
@@ -83,24 +86,52 @@ Op gather(TensorId shard, TensorId whole, std::string name, const Graph& graph, 
 // The shape of the whole tensor of which the ranks along the tensor axis hold shards.
 const Shape& whole_shape(const Tensor& tensor) { return tensor.shard ? tensor.shard->whole : tensor.type.shape; }
 
-// Adds the ops by which ranks that hold different ranges of the classes compute the sums over all classes for the
-// loss.
-void add_class_sums(OutputHead& head, Graph& graph, const MeshRank& rank) {
+// The class sums of this rank and of all ranks.
+struct GatheredSums {
+  TensorId own, all;
+};
+
+// Adds the ops by which ranks that hold different ranges of the classes compute the class sums of a loss.
+GatheredSums add_class_sums_of(const LossRule& rule, const char* result, OutputHead& head, Graph& graph,
+                               const MeshRank& rank) {
   const Shape logits = graph.tensor(head.logits).type.shape;
+  const std::string name = head.output.prefixed(result);
+  const TensorType own{logits.with_back(class_sums), DType::float32},
+      all{logits.with_back(class_sums * rank.size(MeshAxis::tensor)), own.dtype};
+  const GatheredSums sums{add(graph, name, own, Role::activation),
+                          add(graph, name + "/gathered", all, Role::activation)};
+  head.row_ops.push_back({std::make_shared<ClassSums>(rule, *head.classes),
+                          {head.logits, head.targets},
+                          {sums.own},
+                          name,
+                          head.output.loss.location});
+  head.row_ops.push_back(gather(sums.own, sums.all, name, graph, rank));
+  return sums;
+}
+
+// Adds the class sums of an output whose classes are split among ranks.
+void add_class_sums(OutputHead& head, Graph& graph, const MeshRank& rank) {
   const int ranks = rank.size(MeshAxis::tensor);
   const std::int64_t classes = whole_shape(graph.tensor(head.logits)).back();
   head.classes = ColumnRange{ShardPosition{ranks, rank.along(MeshAxis::tensor)}.first_of(classes), classes};
-  const std::string name = head.output.prefixed("class_sums");
-  const TensorType own{logits.with_back(class_sums), DType::float32},
-      all{logits.with_back(class_sums * ranks), own.dtype};
-  head.class_sums = add(graph, name, own, Role::activation);
-  head.all_class_sums = add(graph, name + "/gathered", all, Role::activation);
-  head.row_ops = {{std::make_shared<ClassSums>(head.output.loss.rule, *head.classes),
-                   {head.logits, head.targets},
-                   {head.class_sums},
-                   name,
-                   head.output.loss.location},
-                  gather(head.class_sums, head.all_class_sums, name, graph, rank)};
+  const auto [own, all] = add_class_sums_of(head.output.loss.rule, "class_sums", head, graph, rank);
+  head.class_sums = own;
+  head.all_class_sums = head.plain_class_sums = all;
+  const std::optional<LossRule>& plain = head.output.plain_crossentropy;
+  if (!plain || !head.output.smooths_targets()) return;  // the z-loss alone does not change the class sums
+  head.plain_class_sums = add_class_sums_of(*plain, "crossentropy/class_sums", head, graph, rank).all;
+}
+
+// The op that computes the sum of the cross-entropy without further terms. It precedes the op of the loss, which writes
+// the gradient in place of the logits.
+Op plain_crossentropy_op(const OutputHead& head, TensorId weights, bool accumulate) {
+  const ResolvedOutput& output = head.output;
+  std::vector<TensorId> inputs{head.is_fused ? head.class_sums : head.logits, head.targets, weights};
+  if (head.classes && !head.is_fused) inputs.push_back(head.plain_class_sums);
+  auto def =
+      std::make_shared<Loss>(*output.plain_crossentropy, false, accumulate, 1.0f, false, head.classes, head.is_fused);
+  return {
+      std::move(def), std::move(inputs), {head.metrics.back()}, output.prefixed("crossentropy"), output.loss.location};
 }
 
 // Adds the weights of the positions, if losses and metrics leave out some of them.
@@ -335,10 +366,11 @@ std::vector<Op> sum_ops(const OutputHead& head, const SharedSums& shared, bool c
   if (output.token_bytes) {
     ops.push_back({std::make_shared<TokenBytes>(output.token_bytes, accumulate),
                    {head.targets, weights},
-                   {head.metrics.back()},
+                   {head.metrics[output.metrics.size()]},
                    output.prefixed("bytes"),
                    output.loss.location});
   }
+  if (output.plain_crossentropy) ops.push_back(plain_crossentropy_op(head, weights, accumulate));
   if (output.counts_itself) append_counts(head, shared, std::exchange(counts, false), accumulate, ops);
   const bool scales = head.unscaled_gradient != no_tensor;
   std::vector<TensorId> results{head.loss};

@@ -19,6 +19,7 @@ struct OutputHead {
   TensorId class_sums = no_tensor;     // sums over this rank's classes
   TensorId all_class_sums =
       no_tensor;  // the class sums of all ranks that hold different ranges of the classes, gathered
+  TensorId plain_class_sums = no_tensor;  // the same for targets without label smoothing
   // Whether an op of the graph computes the class sums without writing the logits (fused_loss.h), and its gradient in
   // training. The sums of losses and metrics then follow that op.
   bool is_fused = false;
@@ -42,7 +43,8 @@ struct OutputHead {
   // the loss's gradient (position_counts.h).
   TensorId count = no_tensor, weight = no_tensor, factor = no_tensor;
   TensorId loss = no_tensor;      // float32 scalar, role reduced: the sum of the losses
-  std::vector<TensorId> metrics;  // role reduced, in the order of the config; then the bytes of tokens, if they count
+  std::vector<TensorId> metrics;  // role reduced, in the order of the config; then the bytes of tokens, if they count,
+                                  // and the cross-entropy without further terms, if it is needed
   // Gradient with respect to the logits or, if the loss is an expression, to `values`; in training, unless the loss is
   // fused.
   TensorId loss_gradient = no_tensor;

@@ -188,7 +188,7 @@ class Joiner {
     for (std::size_t k = 0; k < pass.losses.size(); ++k) {
       const ResolvedOutput& output = whole_.outputs[pass.losses[k]];
       losses_[pass.losses[k]] = translated(own.losses[k]);
-      const auto count = std::ssize(output.metrics) + (output.token_bytes != nullptr ? 1 : 0);
+      const auto count = std::ssize(output.metrics) + output.further_sums();
       if (output.is_added) continue;
       metrics_[pass.losses[k]] = translated(std::vector<TensorId>(metric, metric + count));
       metric += count;

@@ -169,13 +169,19 @@ struct SyntheticOptions final : DatasetOptions {
 
   std::shared_ptr<const Dataset> open(const DataLocation& where, SplitKind split, const DeclaredInfo& declared,
                                       std::uint64_t seed) const override {
-    if (!declared.sample || !(declared.training || declared.classes)) {
+    const std::int64_t vocabulary = declared.use.tokens;
+    if (!declared.sample || !(declared.training || declared.classes || vocabulary > 0)) {
       throw Error(ErrorKind::config, "synthetic data needs `shape` and `classes`");
     }
     // Offset of the split's samples in the endless sequence.
     const std::int64_t first = static_cast<std::int64_t>(split) * max_synthetic_samples;
-    return synthetic_dataset(*declared.sample, *declared.known_classes(), first, where.samples.value_or(*samples),
-                             seed);
+    const std::int64_t size = where.samples.value_or(*samples);
+    if (vocabulary == 0) return synthetic_dataset(*declared.sample, *declared.known_classes(), first, size, seed);
+    std::optional<std::int64_t> classes = declared.known_classes();
+    if (declared.training != nullptr ? declared.training->target == *declared.sample : classes == vocabulary) {
+      classes.reset();
+    }
+    return synthetic_tokens({*declared.sample, vocabulary, classes}, first, size, seed);
   }
 };
 
@@ -190,7 +196,10 @@ std::shared_ptr<const Dataset> synthetic_dataset(const Shape& shape, std::int64_
 Section synthetic_choice() {
   return Keys<SyntheticOptions>(
              "synthetic",
-             "Generated samples that can be learnt, determined by the seed; needs `shape` and `classes` (0: values).")
+             "Generated samples that can be learnt, determined by the seed; needs `shape` and `classes` (0: values). "
+             "If the "
+             "network begins with an embedding, the samples are tokens, and without `classes`, or with as many as the "
+             "embedding has rows, the target of each position is the token that follows.")
       .key("samples", &SyntheticOptions::samples, "Number of samples.", between(1, max_synthetic_samples));
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "io/datasets/dataset.h"
 
@@ -15,5 +16,18 @@ namespace trainctl {
 // splits of a run use different ranges.
 std::shared_ptr<const Dataset> synthetic_dataset(const Shape& shape, std::int64_t classes, std::int64_t first,
                                                  std::int64_t size, std::uint64_t seed);
+
+struct SyntheticTokenSizes {
+  Shape shape;                  // of a sample
+  std::int64_t vocabulary = 1;  // tokens are below it
+  // Empty: the target of each position is the token that follows; 0: the target is one value.
+  std::optional<std::int64_t> classes;
+};
+
+// Tokens for networks that begin with an embedding. Three of four tokens follow from the token before them, or are of
+// the 16 tokens of the sample's class; the others are random. If the target is a value, it is the mean of a number in
+// [-1, 1) that each token has.
+std::shared_ptr<const Dataset> synthetic_tokens(const SyntheticTokenSizes& sizes, std::int64_t first, std::int64_t size,
+                                                std::uint64_t seed);
 
 }  // namespace trainctl

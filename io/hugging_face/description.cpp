@@ -9,9 +9,11 @@
 #include "core/base/json.h"
 #include "core/base/table.h"
 #include "core/graph/graph.h"
+#include "core/graph/ops/attention.h"
 #include "core/layers/model/model.h"
 #include "core/layers/model/model_options.h"
 #include "core/layers/model/preset.h"
+#include "io/hugging_face/graph_view.h"
 #include "io/yaml/presets.h"
 
 namespace trainctl {
@@ -51,6 +53,22 @@ std::string first_difference(const Graph& found, const Graph& expected, const st
   return found.outputs == expected.outputs ? "" : "it returns another result than the preset " + preset;
 }
 
+// Lets the preset of a language model keep documents apart if the network does. For a single text, which is what
+// transformers' network reads, it computes the same without their numbers.
+void keep_documents_apart(const Graph& graph, const std::vector<ModelInput>& inputs, HuggingFaceNetwork& network) {
+  const auto* attention = GraphView(graph).op<Attention>();
+  if (inputs.size() != 2 || attention == nullptr || !attention->a.documents) return;
+  const auto is_read = [&](TensorId input) {
+    return std::ranges::any_of(graph.ops, [&](const Op& op) {
+      return op.get_if<Attention>() != nullptr && std::ranges::find(op.inputs, input) != op.inputs.end();
+    });
+  };
+  const std::size_t documents = is_read(graph.inputs[0]) ? 0 : 1;
+  append(network.with, "tokens", scalar_node(inputs[1 - documents].name));
+  append(network.with, "documents", scalar_node(inputs[documents].name));
+  for (const ModelInput& input : inputs) network.inputs.push_back(input.name);
+}
+
 // Removes the tensors that the network does not have, since it ends before they are used.
 void keep_parameters(const Graph& graph, std::vector<TensorRule>& tensors) {
   std::set<std::string> names;
@@ -70,6 +88,11 @@ ModelOptions preset_model(const HuggingFaceNetwork& network) {
   Node model = map_node();
   append(model, "preset", scalar_node(network.preset));
   append(model, "with", network.with);
+  if (!network.inputs.empty()) {
+    Node names = sequence_node();
+    for (const std::string& name : network.inputs) names.items.push_back(scalar_node(name));
+    append(model, "inputs", std::move(names));
+  }
   if (!network.until.empty()) append(model, "until", scalar_node(network.until));
   Reader reader;
   ModelOptions options;
@@ -85,6 +108,7 @@ HuggingFaceDescription describe_for_hugging_face(const ModelOptions& model, cons
     std::optional<Json> config = family.describe(training);
     if (!config) continue;
     HuggingFaceNetwork network = read_hugging_face_config(*config, "config.json");
+    keep_documents_apart(graph, inputs, network);
     const Graph preset = graph_of(preset_model(network), inputs, false);
     const std::string difference = first_difference(graph, preset, network.preset);
     if (!difference.empty()) {

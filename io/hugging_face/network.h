@@ -20,10 +20,11 @@ struct Graph;
 
 // What a config.json describes.
 struct HuggingFaceNetwork {
-  std::string model_type;  // "llama"
-  std::string preset;      // the preset that computes the same
-  Node with;               // the preset's parameters
-  std::string until = {};  // the last layer of the preset that the network has; empty: all layers
+  std::string model_type;                // "llama"
+  std::string preset;                    // the preset that computes the same
+  Node with;                             // the preset's parameters
+  std::vector<std::string> inputs = {};  // the names of the model's inputs, if there are several
+  std::string until = {};                // the last layer of the preset that the network has; empty: all layers
   // The shape of a sample: the largest number of positions of a text, or [height, width, channels] of images.
   Shape sample;
   std::vector<TensorRule> tensors;  // all tensors of the preset

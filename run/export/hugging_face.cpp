@@ -8,16 +8,16 @@
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/base/format.h"
-#include "core/base/json_parse.h"
+#include "core/base/json.h"
 #include "core/base/log.h"
 #include "io/checkpoint/atomic_file.h"
 #include "io/datasets/text/text_tokenizer.h"
 #include "io/hugging_face/description.h"
 #include "io/hugging_face/kept_values.h"
 #include "io/hugging_face/writer.h"
-#include "io/text/load.h"
 #include "run/export/formats.h"
 #include "run/export/network.h"
+#include "run/export/tokenizer_files.h"
 
 namespace trainctl {
 namespace {
@@ -29,34 +29,30 @@ std::string data_value(const RunSpec& spec, const char* key) {
   return value != nullptr && value->is_scalar() ? value->text : "";
 }
 
-// The tokenizer that the config's data names; no value if it names none, or bytes.
+// The tokenizer that the config's data names, which may be bytes; no value if it names none.
 std::optional<TextTokenizer> tokenizer_of(const RunSpec& spec) {
   const std::string name = data_value(spec, "tokenizer");
-  if (name.empty() || name == "none" || name == "auto" || name == "bytes") return std::nullopt;
-  return open_tokenizer(Path{name});
+  if (name.empty() || name == "none" || name == "auto") return std::nullopt;
+  if (name == "bytes") return open_tokenizer(NamedTokenizer::bytes);
+  return open_tokenizer(Path{name}, data_value(spec, "encoding"));
 }
 
-std::string folder_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
-
-// Copies the tokenizer's file, and the files about it that transformers wrote beside it.
-void copy_tokenizer(const TextTokenizer& tokenizer, const std::string& folder) {
-  const std::string file = tokenizer.path.substr(tokenizer.path.rfind('/') + 1);
-  const bool json = file.ends_with(".json");
-  if (!json && file != "tokenizer.model" && file != "spiece.model") {
-    return log::warning(
-        format("{} is not copied: transformers reads tokenizer.json and models of SentencePiece", tokenizer.path));
+// Warns that the folder gets no tokenizer, and says what the network's token ids are. Networks that read no text need
+// none.
+void warn_of_ids(const RunSpec& spec, const std::optional<TextTokenizer>& tokenizer) {
+  const std::string bytes = "0 to 255 are the bytes of a text in UTF-8, and 256 is the end of a document";
+  std::string ids;
+  if (tokenizer && tokenizer->path == "bytes") {
+    ids = bytes;
+  } else if (tokenizer) {
+    ids = format("the ids are those of {}, but transformers reads only tokenizer.json and models of SentencePiece",
+                 tokenizer->path);
+  } else if (spec.data.dataset.name == "text") {
+    ids = format("`tokenizer` is not set, so that the ids are those of the token files, or of text: {}", bytes);
+  } else if (spec.data.dataset.name == "text_classification") {
+    ids = "the ids are the numbers of words that the run's checkpoints hold";
   }
-  write_file(folder + "/" + (json ? "tokenizer.json" : file), read_file(tokenizer.path, largest_tokenizer_file));
-  bool described = false;
-  for (const char* name : {"tokenizer_config.json", "special_tokens_map.json"}) {
-    const std::string path = folder_of(tokenizer.path) + "/" + name;
-    if (!exists(path)) continue;
-    write_file(folder + "/" + name, read_file(path, largest_tokenizer_file));
-    described = true;
-  }
-  if (json && !described) {
-    write_file(folder + "/tokenizer_config.json", "{\n  \"tokenizer_class\": \"PreTrainedTokenizerFast\"\n}\n");
-  }
+  if (!ids.empty()) log::warning(format("no tokenizer is written: {}", ids));
 }
 
 // Puts the names of the classes into the config.json of a classifier, if the checkpoint has them.
@@ -70,36 +66,26 @@ void name_classes(const SnapshotMetadata& metadata, Json& config) {
   }
 }
 
-// The id of the token that tokenizer_config.json or special_tokens_map.json, beside the tokenizer, names by `key`.
-std::optional<TokenId> described_token(const TextTokenizer& tokenizer, const char* key) {
-  for (const char* name : {"tokenizer_config.json", "special_tokens_map.json"}) {
-    const std::string path = folder_of(tokenizer.path) + "/" + name;
-    if (!exists(path)) continue;
-    JsonFault ignored;
-    const Json json = parse_json(read_file(path, largest_tokenizer_file), ignored);
-    if (!json.is_object() || !json.contains(key)) continue;
-    const Json& token = json[key].is_object() && json[key].contains("content") ? json[key]["content"] : json[key];
-    for (const SpecialToken& special : tokenizer.tokenizer->special_tokens()) {
-      if (token == special.text) return special.id;
-    }
+// The tokens with which the run's documents begin and end; empty if they are unknown.
+TokenizerUse document_tokens(const RunSpec& spec, const TextTokenizer& tokenizer) {
+  const auto language = spec.data.dataset.as<DatasetOptions>().language_text();
+  TokenizerUse use;
+  use.begin_token = language ? language->begin_token : begin_token_of(tokenizer, "auto");
+  use.end_token = language ? language->end_token : end_token_of(tokenizer, "auto");
+  // The documents that a language model was trained on begin with begin_token, or with no token.
+  if (!use.begin_token && !language) use.begin_token = described_token(tokenizer, "bos_token");
+  if (!use.end_token && data_value(spec, "end_token") != "none") {
+    use.end_token = described_token(tokenizer, "eos_token");
   }
-  return std::nullopt;
+  return use;
 }
 
-// The tokens with which the run's documents begin and end, as the keys of Hugging Face's configs; null if they are
-// unknown.
-Json document_tokens(const RunSpec& spec, const std::optional<TextTokenizer>& tokenizer) {
-  std::optional<TokenId> begin, end;
-  if (tokenizer) {
-    const auto language = spec.data.dataset.as<DatasetOptions>().language_text();
-    begin = language ? language->begin_token : begin_token_of(*tokenizer, "auto");
-    end = language ? language->end_token : end_token_of(*tokenizer, "auto");
-    // The documents that a language model was trained on begin with begin_token, or with no token.
-    if (!begin && !language) begin = described_token(*tokenizer, "bos_token");
-    if (!end && data_value(spec, "end_token") != "none") end = described_token(*tokenizer, "eos_token");
+// The most tokens of a text, by the network's config.json.
+std::optional<std::int64_t> positions_of(const Json& config) {
+  for (const char* key : {"n_positions", "max_position_embeddings"}) {
+    if (config.contains(key)) return config[key].get<std::int64_t>();
   }
-  const auto id = [](const std::optional<TokenId>& token) { return token ? Json(*token) : Json(nullptr); };
-  return {{"bos_token_id", id(begin)}, {"eos_token_id", id(end)}};
+  return std::nullopt;
 }
 
 // Removes the files of an earlier export that describe its network and tokens, so that an export that is interrupted
@@ -107,7 +93,8 @@ Json document_tokens(const RunSpec& spec, const std::optional<TextTokenizer>& to
 void remove_descriptions(const std::string& folder, bool has_tokenizer) {
   std::vector<std::string> names{"config.json", "generation_config.json"};
   if (!has_tokenizer) {
-    for (const char* name : {"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "tokenizer.model"}) {
+    for (const char* name :
+         {"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "tokenizer.model", "spiece.model"}) {
       names.emplace_back(name);
     }
   }
@@ -137,8 +124,14 @@ ExportedFile write_hugging_face(const std::string& path, const ExportedRun& run)
   // BERT and vision transformers do not generate text.
   const bool is_language_model = description.network.preset == "gpt2" || description.network.preset == "llama";
   const std::optional<TextTokenizer> tokenizer = tokenizer_of(run.spec);
+  const bool copies = tokenizer && is_read_by_transformers(*tokenizer);
   Json& config = *description.config;
-  if (is_language_model) config.update(document_tokens(run.spec, tokenizer));
+  TokenizerUse use;
+  if (is_language_model) {
+    if (tokenizer) use = document_tokens(run.spec, *tokenizer);
+    const auto id = [](const std::optional<TokenId>& token) { return token ? Json(*token) : Json(nullptr); };
+    config.update({{"bos_token_id", id(use.begin_token)}, {"eos_token_id", id(use.end_token)}});
+  }
   if (run.spec.model.weights) keep_hugging_face_values(run.spec.model.weights->file.value.text, config);
   Json tokens;
   if (is_language_model) {
@@ -152,9 +145,14 @@ ExportedFile write_hugging_face(const std::string& path, const ExportedRun& run)
   name_classes(run.checkpoint.manifest.metadata, config);
   config["torch_dtype"] = name_of(run.dtype);
   create_folders(path);
-  remove_descriptions(path, tokenizer.has_value());
+  remove_descriptions(path, copies);
   const std::int64_t bytes = write_hugging_face_weights(path, description.network.tensors, weights, run.dtype);
-  if (tokenizer) copy_tokenizer(*tokenizer, path);
+  use.positions = positions_of(config);
+  if (copies) {
+    write_tokenizer_files(*tokenizer, use, path);
+  } else {
+    warn_of_ids(run.spec, tokenizer);
+  }
   if (is_language_model && !tokens["bos_token_id"].is_null()) {
     write_file(path + "/generation_config.json", json_text(tokens, 2) + "\n");
   }

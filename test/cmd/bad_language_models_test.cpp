@@ -136,6 +136,54 @@ TEST_CASE("language models: each mistake is one error with place and remedy") {
   expect(folder, absent, {{"train.metrics=[bits_per_byte]"}, 2, {"bits_per_byte needs tokens as targets"}});
 }
 
+TEST_CASE("language models: a rank file of tiktoken of another size is read by the encoding that the config names") {
+  const Folder folder;
+  write_files(folder);
+  const std::string file = folder.write("lm.yaml", config),
+                    ranks = "data.tokenizer=" + golden + "tokenizers/small.tiktoken",
+                    large = "model.with.vocabulary=100300";
+  expect(folder, {"check", file}, {{ranks}, 3, {"which is none of tiktoken's encodings", "`data.encoding`"}});
+  expect(folder, {"check", file},
+         {{ranks, "data.encoding=gpt9"}, 2, {"no encoding of tiktoken is named 'gpt9'", "r50k_base"}});
+  expect(folder, {"check", file},
+         {{"data.encoding=cl100k_base"}, 2, {"`encoding` says how to read a rank file", "`tokenizer`"}});
+  expect(folder, {"check", file},
+         {{"data.tokenizer=" + golden + "tokenizers/bert.json", "data.encoding=cl100k_base", large},
+          2,
+          {"an encoding is named, but", "is no rank file"}});
+  const auto run = [&](const std::string& encoding) {
+    return trainctl(folder, {"run", file, "--ranks", "1", "--run-dir", encoding, "--set", ranks, "--set", large,
+                             "--set", "data.encoding=" + encoding});
+  };
+  const auto cached = [&] { return std::distance(fs::directory_iterator(folder / "cache"), fs::directory_iterator()); };
+  const Finished first = run("cl100k_base");
+  INFO(first.errors);
+  CHECK(first.code == 0);
+  const auto files = cached();
+  CHECK(files > 0);
+  CHECK(run("gpt2").code == 0);  // another encoding cuts the text into other words
+  CHECK(cached() == 2 * files);
+}
+
+TEST_CASE("language models: synthetic data makes tokens for networks that read them") {
+  const Folder folder;
+  const std::string file = folder.write("lm.yaml", config);
+  const auto done = [&](std::vector<std::string> arguments, const std::string& data) {
+    arguments.insert(arguments.begin() + 1, file);
+    arguments.insert(arguments.end(), {"--set", "data={dataset: synthetic, shape: [16], samples: 40" + data + "}"});
+    const Finished finished = trainctl(folder, arguments);
+    CAPTURE(finished.errors);
+    CHECK(finished.code == 0);
+  };
+  done({"check"}, "");
+  done({"run", "--ranks", "1", "--run-dir", "next", "--set", "train.metrics=[accuracy, perplexity]"},
+       ", validation: {split: 0.2}, test: {samples: 8}");
+  done({"plan", "--machine", "h100-node"}, ", classes: 257");
+  done({"run", "--ranks", "1", "--run-dir", "classes", "--set",
+        "model={layers: [{embedding: {input_dim: 50, output_dim: 8}}, global_average_pooling1d, {dense: 3}]}"},
+       ", classes: 3");
+}
+
 TEST_CASE("language models: byte-level vocabularies take any bytes, and unknown tokens are reported") {
   const Folder folder;
   write_files(folder);

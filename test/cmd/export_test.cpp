@@ -169,6 +169,54 @@ train: {batch_size: 2, max_steps: 1, optimizer: adam, loss: {name: sparse_catego
     const Json config = Json::parse(read_file(folder / (exports + "/config.json")));
     CHECK(config["bos_token_id"] == row.begin);
     CHECK(config["eos_token_id"] == row.end);
+    const Json tokens = Json::parse(read_file(folder / (exports + "/tokenizer_config.json")));
+    CHECK(tokens["bos_token"] == "<s>");
+    CHECK(tokens["eos_token"] == "</s>");
+    CHECK(tokens["model_max_length"] == 8);
+  }
+}
+
+TEST_CASE("export names the special tokens of a tokenizer without a file about them, and says what bytes are") {
+  const Folder folder;
+  std::string text;
+  for (int i = 0; i < 20; ++i) text += "one line of text\n";
+  folder.write("text.txt", text);
+  folder.write("tokenizer.json", read_file(TRAINCTL_SOURCE_DIR "/test/golden/tokenizers/bert.json"));
+  folder.write("lm.yaml", R"(
+data: {dataset: text, path: text.txt, positions: 8, cache_path: cache}
+model: {preset: gpt2, with: {vocabulary: 907, positions: 8, layers: 1, heads: 1, head_size: 4, width: 4, mlp: 4}}
+train: {batch_size: 2, max_steps: 1, optimizer: adam, loss: {name: sparse_categorical_crossentropy, from_logits: true}}
+)");
+  const auto export_with = [&](const std::string& tokenizer, const std::string& name) {
+    std::vector<std::string> arguments{"run", "lm.yaml", "--ranks", "1", "--run-dir", name};
+    if (!tokenizer.empty()) arguments.insert(arguments.end(), {"--set", "data.tokenizer=" + tokenizer});
+    const Finished trained = trainctl(folder, arguments);
+    CAPTURE(tail(trained.errors));
+    REQUIRE(trained.code == 0);
+    const Finished run = exported(folder, {name, "--format", "huggingface", "-o", "exported"});
+    CAPTURE(tail(run.errors));
+    REQUIRE(run.code == 0);
+    return run.errors;
+  };
+  CHECK_FALSE(contains(export_with("tokenizer.json", "words"), "no tokenizer is written"));
+  const Json tokens = Json::parse(read_file(folder / "exported/tokenizer_config.json"));
+  CHECK(tokens["tokenizer_class"] == "PreTrainedTokenizerFast");
+  CHECK(tokens["pad_token"] == "[PAD]");
+  CHECK(tokens["unk_token"] == "[UNK]");
+  CHECK(tokens["cls_token"] == "[CLS]");
+  CHECK(tokens["sep_token"] == "[SEP]");
+  CHECK_FALSE(tokens.contains("mask_token"));  // the vocabulary has none
+  CHECK(tokens["eos_token"] == "[SEP]");       // with which documents end
+  CHECK_FALSE(tokens.contains("bos_token"));
+  CHECK(tokens["model_max_length"] == 8);
+  for (const std::string tokenizer : {"bytes", ""}) {
+    const std::string said = export_with(tokenizer, "bytes" + tokenizer);
+    CHECK(contains(said, "no tokenizer is written: "));
+    CHECK(contains(said, "0 to 255 are the bytes of a text in UTF-8, and 256 is the end of a document"));
+    CHECK_FALSE(std::filesystem::exists(folder / "exported/tokenizer.json"));
+    CHECK_FALSE(std::filesystem::exists(folder / "exported/tokenizer_config.json"));
+    const Json config = Json::parse(read_file(folder / "exported/config.json"));
+    CHECK(config["eos_token_id"] == (tokenizer.empty() ? Json(nullptr) : Json(256)));
   }
 }
 

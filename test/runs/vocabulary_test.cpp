@@ -23,8 +23,9 @@ data: {dataset: text, path: corpus, positions: 32, validation: {split: 0.2}}
 model:
   preset: gpt2
   with: {vocabulary: 257, positions: 32, layers: 4, heads: 4, head_size: 16, width: 64, mlp: 256, dropout: 0.1}
-train: {batch_size: 8, max_steps: 12, loss: {name: sparse_categorical_crossentropy, from_logits: true},
-        metrics: [accuracy, perplexity], optimizer: {name: adamw, learning_rate: 1e-3}, clip_norm: 1}
+train: {batch_size: 8, max_steps: 12, metrics: [accuracy, perplexity, bits_per_byte],
+        loss: {name: sparse_categorical_crossentropy, from_logits: true, label_smoothing: 0.1, z_loss: 1e-3},
+        optimizer: {name: adamw, learning_rate: 1e-3}, clip_norm: 1}
 log: {every: 1 steps}
 checkpoint: {every: 6 steps, keep: 9}
 )");
@@ -53,7 +54,7 @@ void compare(const std::string& one, const std::string& many, std::size_t expect
     CHECK(loss == Approx(expected.at(step)).epsilon(tolerance));
   }
   const Json epoch = events(one, "epoch").back(), other = events(many, "epoch").back();
-  for (const char* value : {"loss", "perplexity"}) {
+  for (const char* value : {"loss", "perplexity", "bits_per_byte"}) {
     CHECK(other["validation"][value].get<double>() ==
           Approx(epoch["validation"][value].get<double>()).epsilon(10 * tolerance));
   }

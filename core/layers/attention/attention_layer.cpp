@@ -23,7 +23,7 @@ std::vector<Reference> AttentionLayer::references() const {
   std::vector<Reference> all = from.items;
   if (!reads_documents()) return all;
   // A layer with several inputs must name all of them, also the layer before it.
-  all.push_back(documents);
+  all.push_back(*documents);
   return all;
 }
 

@@ -30,7 +30,7 @@ struct HeadRotation : RotaryOptions {
 
 struct AttentionLayer : LayerOptions {
   OneOrMore<Reference> from;
-  Reference documents;
+  std::optional<Reference> documents;
   double dropout = 0;
   bool use_bias = true;
   bool use_causal_mask = false;
@@ -47,7 +47,7 @@ struct AttentionLayer : LayerOptions {
   bool reads_numbers(std::size_t input) const override { return reads_documents() && input + 1 == references().size(); }
 
  protected:
-  bool reads_documents() const { return !documents.name.empty(); }
+  bool reads_documents() const { return documents.has_value(); }
   Feature attend(Layer& layer, const std::vector<Feature>& inputs, const HeadSizes& sizes) const;
 
  private:
@@ -79,7 +79,7 @@ Keys<O> attention_keys(Keys<O>&& keys) {
            at_least(0))
       .key("documents", &O::documents,
            "An input of the model with a whole number for each position (documents of a text that are packed into one "
-           "sample): a position attends only to positions of the same number.")
+           "sample): a position attends only to positions of the same number; none: all positions are one document.")
       .key("rotary_embedding", &O::rotary_embedding,
            "Rotates queries and keys by their positions, as the layer rotary_embedding does. With documents, positions "
            "count from the beginning of each document.")

@@ -136,7 +136,11 @@ Keys<O> transformer_keys(Keys<O>&& keys) {
   return std::move(keys)
       .required("intermediate_dim", &O::intermediate_dim, "Number of units of the dense network's first layer.",
                 between(1, max_channels))
-      .required("num_heads", &O::num_heads, "Number of heads of the attention.", between(1, max_heads))
+      .required(
+          "num_heads", &O::num_heads,
+          "Number of heads of the attention. Each has the features of the sequence / num_heads columns, rounded down "
+          "as in keras-hub.",
+          between(1, max_heads))
       .key("dropout", &O::dropout,
            "Share of attention weights, and of the values of each branch, that become zero in training.",
            from_zero_to_below(1))

@@ -217,11 +217,13 @@ Feature Expansion::expand_layer(const LayerOptions& layer_options, Layer& layer,
                                  "additive_attention"};
   const bool is_by_sample =
       layer_options.numbers_samples() || std::ranges::find(by_sample, layer.kind_) != by_sample.end();
-  if (steps_ > 1 && is_by_sample) {
+  const bool joins_steps = steps_ > 1 && is_by_sample && layer_options.changes_values_alone();
+  if (steps_ > 1 && is_by_sample && !joins_steps) {
     return layer.error("it cannot be inside time_distributed: put it before or after it", inputs[0]);
   }
   try {
-    Feature output = layer_options.expand(layer, inputs);
+    Feature output = joins_steps && layer.training() ? expand_joined(layer_options, layer, inputs[0])
+                                                     : layer_options.expand(layer, inputs);
     if (output.known()) {
       const MaskUse use = layer_options.mask_use();
       if (use == MaskUse::ends) output.mask = no_tensor;
@@ -233,6 +235,17 @@ Feature Expansion::expand_layer(const LayerOptions& layer_options, Layer& layer,
   }
   if (std::exchange(too_large_, true)) return {};
   return layer.error("its tensors are larger than any memory", inputs[0]);
+}
+
+Feature Expansion::expand_joined(const LayerOptions& layer_options, Layer& layer, const Feature& input) {
+  const Shape apart = layer.type(input).shape;
+  const std::int64_t steps = std::exchange(steps_, 1);
+  const Shape whole = apart.without_front().with_front(steps).with_front(apart[0] / steps);
+  const TensorId joined = layer.op(std::make_shared<Reshape>(whole), {input.tensor})[0];
+  const Feature output = layer_options.expand(layer, {layer.output(joined)});
+  steps_ = steps;
+  if (!output.known()) return {};
+  return layer.output(layer.op(std::make_shared<Reshape>(apart), {output.tensor})[0]);
 }
 
 // Sets the inputs to the features that the references name. Returns false if a reference is wrong or an input is

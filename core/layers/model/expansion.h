@@ -64,6 +64,8 @@ class Expansion {
   std::vector<std::string> visible_from(const std::string& path) const;
   // Expands one layer. Returns its output, which is unknown after an error, for example if its sizes overflow.
   Feature expand_layer(const LayerOptions& layer_options, Layer& layer, const std::vector<Feature>& inputs);
+  // Expands a layer that changes values alone inside time_distributed: the steps are parts of one sample again.
+  Feature expand_joined(const LayerOptions& layer_options, Layer& layer, const Feature& input);
   void finish(Layer& layer, const Feature& output);
   // Finds the tensors that added losses read.
   void find_added_losses();

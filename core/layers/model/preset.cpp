@@ -2,7 +2,9 @@
 #include "core/layers/model/preset.h"
 
 #include <algorithm>
+#include <charconv>
 #include <map>
+#include <optional>
 
 #include "core/base/format.h"
 #include "core/layers/model/included.h"
@@ -13,6 +15,8 @@ namespace trainctl {
 namespace {
 
 using Parameters = std::map<std::string, Node>;
+
+constexpr std::int64_t max_factor = std::int64_t{1} << 31;  // products of two such numbers do not overflow
 
 std::vector<std::string> names_of(const Parameters& parameters) {
   std::vector<std::string> names;
@@ -70,6 +74,62 @@ Parameters parameters_of(const Node& file, const Node& preset, const Node* with,
   return parameters;
 }
 
+// The whole number of a parameter; empty for other values, which the layers that get them judge.
+std::optional<std::int64_t> whole_number(const Parameters& parameters, const std::string& name) {
+  const auto found = parameters.find(name);
+  if (found == parameters.end() || !found->second.is_scalar()) return std::nullopt;
+  const std::string& text = found->second.text;
+  std::int64_t value = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (failure != std::errc() || end != text.data() + text.size() || value < 1 || value > max_factor)
+    return std::nullopt;
+  return value;
+}
+
+// Reports a parameter that is not the product of two others, at one of the three that the user has set.
+void check_product(const std::string& product, const std::string& count, const std::string& size,
+                   const Parameters& parameters, const Node& preset, const Node* with, Reader& reader) {
+  const auto whole = whole_number(parameters, product), counted = whole_number(parameters, count),
+             sized = whole_number(parameters, size);
+  if (!whole || !counted || !sized || *whole == *counted * *sized) return;
+  SourceLocation location = preset.location;
+  for (const std::string& name : {size, product, count}) {
+    const Node* value = with != nullptr ? with->find(name) : nullptr;
+    if (value != nullptr) location = value->location;
+  }
+  const std::string other_size =
+      *whole % *counted == 0 ? format("{}: {}", size, *whole / *counted) : format("{} that divide {}", count, *whole);
+  reader.error(location, format("preset '{}': {} must be {} * {}, but {} is {} and {} * {} is {}: set {}, or {}: {}",
+                                preset.text, product, count, size, product, *whole, *counted, *sized, *counted * *sized,
+                                other_size, product, *counted * *sized));
+}
+
+// Checks the parameters of which the preset says that they are products of others.
+void check_products(const Node& file, const Parameters& parameters, const Node& preset, const Node* with,
+                    Reader& reader) {
+  const Node* products = file.find("products");
+  if (products == nullptr) return;
+  if (!products->is_map()) {
+    return reader.error(products->location, "products must be a map from a parameter to the two whose product it is");
+  }
+  keys_are_unique(*products, reader);
+  for (const Node::Entry& entry : products->entries) {
+    const auto is_parameter = [&](const std::string& name) { return parameters.contains(name); };
+    const std::vector<Node>& factors = entry.value.items;
+    const bool good =
+        factors.size() == 2 && is_parameter(entry.key) &&
+        std::ranges::all_of(factors, [&](const Node& of) { return of.is_scalar() && is_parameter(of.text); });
+    if (good) {
+      check_product(entry.key, factors[0].text, factors[1].text, parameters, preset, with, reader);
+    } else {
+      reader.error(entry.value.location,
+                   format("products: '{}' must be a parameter of this preset that is the product of two listed ones, "
+                          "not of {}",
+                          entry.key, flow_text(entry.value)));
+    }
+  }
+}
+
 // Replaces `$name` below a node by the parameter's value. `depth` is the number of levels above the node.
 Node substitute(const Node& node, const Parameters& parameters, Reader& reader, std::size_t depth) {
   if (node.is_scalar() && node.text.starts_with('$')) {
@@ -101,7 +161,7 @@ Node substitute(const Node& node, const Parameters& parameters, Reader& reader, 
 void check_file(const Node& file, Reader& reader) {
   if (!file.is_map()) return reader.expected(file, "a preset: a map with 'layers'");
   keys_are_unique(file, reader);
-  const std::vector<std::string> keys{"shape", "parameters", "layers", "names"};
+  const std::vector<std::string> keys{"shape", "parameters", "layers", "names", "products"};
   for (const Node::Entry& entry : file.entries) {
     if (std::find(keys.begin(), keys.end(), entry.key) != keys.end()) continue;
     reader.error(entry.key_location, format("unknown key '{}' in a preset{}", entry.key, suggestion(entry.key, keys)));
@@ -145,7 +205,9 @@ Node expand_preset(const Node& model, const PresetLoader& load, Reader& reader) 
   const Node file = load(*preset, reader);
   if (file.is_null() && reader.count() > before) return model;
   check_file(file, reader);
-  const Parameters parameters = parameters_of(file, *preset, model.find("with"), reader);
+  const Node* with = model.find("with");
+  const Parameters parameters = parameters_of(file, *preset, with, reader);
+  if (reader.count() == before) check_products(file, parameters, *preset, with, reader);
   if (reader.count() > before) return model;
 
   Node result = model;

@@ -5,6 +5,7 @@
 //   layers:
 //     - dense: {units: $classes}               # `$` and a name is replaced by the parameter's value
 //   names: {torchvision: [predictions -> fc]}  # rules for the layers' names in files of weights (name_rules.h)
+//   products: {width: [heads, head_size]}      # parameters that must be the product of two others
 #pragma once
 
 #include <functional>
@@ -20,8 +21,8 @@ using PresetLoader = std::function<Node(const Node& preset, Reader& reader)>;
 
 // Returns a `model` section with `preset` and `with` replaced by the preset's `layers`. The preset's `names` are added
 // to `weights`, unless `weights` has `names` of its own. Without a preset, returns the section itself. Every value
-// keeps its source location, in `with` or in the preset's file. Unknown, missing and surplus parameters are reported,
-// and the section is then returned unchanged.
+// keeps its source location, in `with` or in the preset's file. Unknown, missing, surplus and contradictory parameters
+// are reported, and the section is then returned unchanged.
 Node expand_preset(const Node& model, const PresetLoader& load, Reader& reader);
 
 }  // namespace trainctl

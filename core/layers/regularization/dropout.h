@@ -11,6 +11,7 @@ struct DropoutOptions final : ChainedLayer {
 
   static Keys<DropoutOptions> keys();
   Feature expand(Layer& layer, const std::vector<Feature>& inputs) const override;
+  bool changes_values_alone() const override { return noise_shape.empty(); }
   MaskUse mask_use() const override { return MaskUse::keeps; }
 };
 

@@ -10,6 +10,7 @@ namespace {
 struct GaussianNoiseOptions final : ChainedLayer {
   double stddev = 0;
 
+  bool changes_values_alone() const override { return true; }
   MaskUse mask_use() const override { return MaskUse::keeps; }
 
   Feature expand(Layer& layer, const std::vector<Feature>& inputs) const override {

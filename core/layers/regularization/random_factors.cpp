@@ -12,6 +12,7 @@ struct RandomFactors : ChainedLayer {
 
   MaskUse mask_use() const final { return MaskUse::keeps; }
   bool numbers_samples() const final { return true; }
+  bool changes_values_alone() const final { return true; }
 };
 
 // x times normal numbers of mean 1 and of the variance that dropout's factors have.

@@ -27,6 +27,7 @@ namespace {
 // The options that decide which numbers a text becomes.
 struct TextNumbering {
   std::optional<TokenizerName> tokenizer;  // empty: words are numbered
+  std::string encoding = automatic_encoding;
   std::optional<std::int64_t> max_tokens;
   Standardize standardize = Standardize::lower_and_strip_punctuation;
   std::int64_t positions = 0;
@@ -64,7 +65,7 @@ class ClassifiedTexts final : public Dataset {
     info_.sample = {numbering.positions};
     info_.dtype = DType::int32;
     std::optional<TextTokenizer> tokenizer;
-    if (numbering.tokenizer) tokenizer = open_tokenizer(*numbering.tokenizer);
+    if (numbering.tokenizer) tokenizer = open_tokenizer(*numbering.tokenizer, numbering.encoding);
     read_ = read_labelled_texts(path, columns, classes, [&]() -> TextWork {
       return tokenizer ? encoding_work(*tokenizer->tokenizer, numbering.positions)
                        : standardizing_work(numbering.standardize);
@@ -212,6 +213,7 @@ Section text_classification_choice() {
            "are part of a sample; padding is its padding token, such as [PAD], or token 0 if it has none. Without a "
            "tokenizer, words are numbered as by Keras' TextVectorization: 0 is padding, 1 an unknown word, and the "
            "words of the training texts follow by how often they occur. The run keeps this vocabulary for `predict`.")
+      .key("encoding", &ClassifiedTextOptions::encoding, encoding_meaning)
       .key("max_tokens", &ClassifiedTextOptions::max_tokens,
            "Without a tokenizer: the largest vocabulary, with padding and the unknown word. Default: all words.",
            at_least(3))
@@ -220,6 +222,7 @@ Section text_classification_choice() {
           "Without a tokenizer: how texts are changed before they are split at white space. Letters from A to Z become "
           "lower case, and the punctuation of ASCII is removed.")
       .check([](const ClassifiedTextOptions& options, const Node& node, Reader& reader) {
+        check_encoding(options.encoding, options.tokenizer.has_value(), node, reader);
         const Node* max_tokens = node.find("max_tokens");
         if (!options.tokenizer || !options.max_tokens) return;
         reader.error(max_tokens->location, "max_tokens is for numbered words, but `tokenizer` has its own vocabulary");

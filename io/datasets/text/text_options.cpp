@@ -33,6 +33,7 @@ constexpr const char* documents_input = "documents";
 
 struct TextOptions final : DatasetOptions {
   std::optional<TokenizerName> tokenizer;
+  std::string encoding = automatic_encoding;
   std::int64_t positions = 0;
   std::string text_column = "text";
   std::string begin_token = "auto", end_token = "auto";
@@ -75,7 +76,7 @@ struct TextOptions final : DatasetOptions {
 
   std::optional<LanguageText> language_text() const override {
     const auto opened =
-        tokenizer ? open_tokenizer(*tokenizer) : tokenizer_for(find_corpus(paths_of(pieces(), "text")[0]));
+        tokenizer ? open_tokenizer(*tokenizer, encoding) : tokenizer_for(find_corpus(paths_of(pieces(), "text")[0]));
     if (opened) {
       return LanguageText{*opened, begin_token_of(*opened, begin_token), end_token_of(*opened, end_token), positions};
     }
@@ -92,7 +93,7 @@ struct TextOptions final : DatasetOptions {
   // The tokenizer of a corpus, or of token files if the config names it.
   std::optional<TextTokenizer> tokenizer_for(const Corpus& corpus) const {
     if (!tokenizer && corpus.files.empty()) return std::nullopt;
-    return open_tokenizer(tokenizer.value_or(NamedTokenizer::bytes));
+    return open_tokenizer(tokenizer.value_or(NamedTokenizer::bytes), encoding);
   }
 
   Tokenization tokenization(const TextTokenizer& opened) const {
@@ -113,11 +114,13 @@ struct TextOptions final : DatasetOptions {
                   "give the model one output");
     }
     if (has_documents != document_numbers) {
-      throw Error(
-          ErrorKind::config,
-          document_numbers ? "`document_numbers: true` needs a model with the input 'documents'"
-                           : "the model has the input 'documents', which text provides only on request",
-          document_numbers ? "declare `inputs: [tokens, documents]` in the model" : "set `document_numbers: true`");
+      throw Error(ErrorKind::config,
+                  document_numbers ? "`document_numbers: true` needs a model with the input 'documents'"
+                                   : "the model has the input 'documents', which text provides only on request",
+                  document_numbers
+                      ? "declare `inputs: [tokens, documents]` in the model, and name them in the layers that read "
+                        "them, or under `with` of the preset gpt2 or llama: {tokens: tokens, documents: documents}"
+                      : "set `document_numbers: true`");
     }
     if (inputs.size() != (has_documents ? 2U : 1U)) {
       throw Error(ErrorKind::config,
@@ -199,6 +202,7 @@ Section text_choice() {
            "rank file of tiktoken, of a model of SentencePiece, or of a folder that holds one. Text is tokenized once, "
            "into a file in `cache_path`. For token files it names the vocabulary; without it, `classes` or the "
            "embedding's input_dim does.")
+      .key("encoding", &TextOptions::encoding, encoding_meaning)
       .key("text_column", &TextOptions::text_column,
            "The key of the text in .jsonl files, and its column in .csv files.")
       .key("begin_token", &TextOptions::begin_token,
@@ -237,6 +241,7 @@ Section text_choice() {
           }
           if (!options.packing) reader.error(location, format("{} needs `packing: true`", key));
         };
+        check_encoding(options.encoding, options.tokenizer.has_value(), node, reader);
         check("stride", options.stride);
         check("evaluation_stride", options.evaluation_stride);
         if (!options.document_numbers || options.packing) return;

@@ -67,12 +67,21 @@ std::optional<TokenId> chosen_token(const TextTokenizer& tokenizer, const std::s
 
 }  // namespace
 
-TextTokenizer open_tokenizer(const TokenizerName& name) {
-  if (std::holds_alternative<NamedTokenizer>(name)) return {load_tokenizer("bytes"), "bytes", "bytes"};
+void check_encoding(const std::string& encoding, bool has_tokenizer, const Node& data, Reader& reader) {
+  if (encoding == automatic_encoding || has_tokenizer) return;
+  reader.error(data.find("encoding")->location,
+               "`encoding` says how to read a rank file of tiktoken: name the file with `tokenizer`");
+}
+
+TextTokenizer open_tokenizer(const TokenizerName& name, const std::string& option) {
+  const std::string encoding = option == automatic_encoding ? "" : option;
+  if (std::holds_alternative<NamedTokenizer>(name)) return {load_tokenizer("bytes", encoding), "bytes", "bytes"};
   std::string path = std::get<Path>(name).text;
   if (is_folder(path, tokenizer_role)) path = tokenizer_file_in(path);
   const std::string content = read_file(path, largest_tokenizer_file, tokenizer_role);
-  return {read_tokenizer(content, path), path, sha256(content.data(), content.size())};
+  std::string hash = sha256(content.data(), content.size());
+  if (!encoding.empty()) hash += " " + encoding;
+  return {read_tokenizer(content, path, encoding), path, std::move(hash)};
 }
 
 std::optional<TokenId> end_token_of(const TextTokenizer& tokenizer, const std::string& option) {

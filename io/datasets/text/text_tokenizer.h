@@ -22,15 +22,24 @@ struct EnumNames<NamedTokenizer> {
 // The word bytes, or the path of a tokenizer's file or of a folder with such a file.
 using TokenizerName = std::variant<NamedTokenizer, Path>;
 
+inline constexpr const char* automatic_encoding = "auto";
+// What the key `encoding` of data sets means.
+inline constexpr const char* encoding_meaning =
+    "The encoding of tiktoken whose pattern and special tokens a rank file has, such as cl100k_base; auto: that of the "
+    "published file with as many ranks.";
+// Reports an encoding without a tokenizer.
+void check_encoding(const std::string& encoding, bool has_tokenizer, const Node& data, Reader& reader);
+
 struct TextTokenizer {
   std::shared_ptr<const Tokenizer> tokenizer;
   std::string path;  // for messages
-  std::string hash;  // of the tokenizer's file, as text
+  std::string hash;  // of the tokenizer's file and the encoding, as text
 };
 
 // Opens a tokenizer. In a folder it is tokenizer.json, tokenizer.model, spiece.model or the only .tiktoken file.
-// Throws Error{data} if the file is missing, damaged or of an unknown kind.
-TextTokenizer open_tokenizer(const TokenizerName& name);
+// `encoding` names the encoding of a rank file of tiktoken; auto: the number of ranks tells it. Throws Error{data} if
+// the file is missing, damaged or of an unknown kind, and Error{config} if it has no such encoding.
+TextTokenizer open_tokenizer(const TokenizerName& name, const std::string& encoding = automatic_encoding);
 
 // The id of the token with which documents end. `option` is `auto` (the vocabulary's token of this purpose, if it has
 // one of the usual names), `none`, or the text of a special token. Throws Error{config} if there is no such token.

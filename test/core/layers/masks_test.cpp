@@ -91,8 +91,12 @@ TEST_CASE("errors of masks and of layers around layers say what to do") {
   CHECK(messages("{bidirectional: {layers: [{lstm: 3}], backward_layers: [{gru: {units: 2, go_backwards: true}}], "
                  "merge_mode: sum}}")
             .find("needs two layers with the same number of units") != std::string::npos);
-  CHECK(messages("{time_distributed: {layers: [{dropout: 0.5}]}}").find("put it before or after it") !=
-        std::string::npos);
+  for (const char* refused : {"spatial_dropout: 0.5", "dropout: {rate: 0.5, noise_shape: [1]}",
+                              "batch_normalization: {}", "gru: {units: 3, dropout: 0.5}"}) {
+    CAPTURE(refused);
+    CHECK(messages("{reshape: [2, 2, -1]}, {time_distributed: {layers: [{" + std::string(refused) + "}]}}")
+              .find("put it before or after it") != std::string::npos);
+  }
   for (const char* reads_across :
        {"{time_distributed: {name: each, layers: [{dense: {name: in, units: 3}}]}}, {dense: {from: each/in, units: 2}}",
         "{dense: {name: before, units: 3}}, {time_distributed: {layers: [{dense: {from: before, units: 2}}]}}"}) {
@@ -114,6 +118,18 @@ TEST_CASE("layers around layers have the shapes and parameters of Keras' layers"
       "layers: [{time_distributed: {layers: [{conv2d: {filters: 4, kernel_size: 3}}, global_average_pooling2d]}}]",
       {5, 8, 8, 3});
   CHECK(films.layers.back().output == Shape{5, 4});
+  // Layers that change values alone read whole samples, which have one number each.
+  for (const std::string random :
+       {"dropout: 0.5", "gaussian_noise: 0.5", "gaussian_dropout: 0.5", "alpha_dropout: 0.5"}) {
+    CAPTURE(random);
+    const BuiltModel of_steps = build("layers: [{time_distributed: {layers: [{dense: 4}, {" + random + "}]}}]", {5, 3});
+    CHECK(of_steps.layers.back().output == Shape{5, 4});
+    const Graph& graph = of_steps.graph;
+    const auto reads_numbers = [&](const Op& op) { return std::ranges::count(op.inputs, graph.samples) > 0; };
+    const auto found = std::ranges::find_if(graph.ops, reads_numbers);
+    REQUIRE(found != graph.ops.end());
+    CHECK(graph.tensor(found->outputs[0]).type.shape.without_front() == Shape{5, 4});
+  }
   CHECK(build("layers: [{dense: 4}, {repeat_vector: 3}]", {6}).layers.back().output == Shape{3, 4});
 }
 

@@ -118,11 +118,30 @@ TEST_CASE("a preset in a file of the user is read and checked") {
   write("layer:\n  - dense: 5\n");
   CHECK(messages("{}") == file + ":1:1: unknown key 'layer' in a preset; did you mean 'layers'?\n" + file +
                               ":1:1: a preset needs 'layers'");
+  write("parameters: {units: 4, more: 8}\nproducts: {more: [units, factor]}\nlayers:\n  - dense: $units\n");
+  CHECK(messages("{}").starts_with(file +
+                                   ":2:18: products: 'more' must be a parameter of this preset that is the product"));
   // Errors of shapes have locations in the preset's file.
   write("layers:\n  - flatten\n  - conv2d: {filters: 2, kernel_size: 3}\n");
   CHECK(messages("{}") ==
         file + ":3:5: conv2d 'conv2d': input 8 is not an image (height, width, channels) (from 'flatten' at 2:5)");
   std::filesystem::remove_all(folder);
+}
+
+TEST_CASE("heads of a preset that do not make up its width are reported with both numbers") {
+  const auto tokens = [](const std::string& with) { return errors("preset: gpt2\nwith: " + with, {16}); };
+  CHECK(tokens("{heads: 16}") ==
+        "m.yaml:2:15: preset 'gpt2': width must be heads * head_size, but width is 768 and 16 * 64 is 1024: set "
+        "head_size: 48, or width: 1024");
+  CHECK(tokens("{layers: 2, heads: 5}") ==
+        "m.yaml:2:26: preset 'gpt2': width must be heads * head_size, but width is 768 and 5 * 64 is 320: set heads "
+        "that divide 768, or width: 320");
+  CHECK(tokens("{width: 770}").starts_with("m.yaml:2:15: preset 'gpt2': width must be heads * head_size, but width"));
+  CHECK(tokens("{heads: 16, head_size: 48}").find("width must be") == std::string::npos);
+  for (const char* preset : {"vit_b16", "vit_s16", "deit_tiny"}) {
+    const std::string found = errors(std::string("preset: ") + preset + "\nwith: {heads: 7}", {224, 224, 3});
+    CHECK(found.find("width must be heads * head_size") != std::string::npos);
+  }
 }
 
 TEST_CASE("repeated keys of a preset are reported") {

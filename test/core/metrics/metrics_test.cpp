@@ -286,7 +286,7 @@ TEST_CASE("targets have the encoding that the loss reads") {
   CHECK(target_type(TargetEncoding::class_value, {8, 1}) == TensorType{{8, 1}, DType::float32});
 }
 
-TEST_CASE("perplexity follows from the cross-entropy, and is refused for other losses and with further terms") {
+TEST_CASE("perplexity follows from the cross-entropy, also with further terms, and is refused for other losses") {
   const auto wants = [](const Choice& of_loss) {
     Reader reader;
     const ResolvedLoss resolved = resolve_loss(of_loss, FinalActivation::none, reader);
@@ -298,8 +298,8 @@ TEST_CASE("perplexity follows from the cross-entropy, and is refused for other l
   };
   CHECK(wants(loss("sparse_categorical_crossentropy")));
   CHECK(wants(loss("categorical_crossentropy")));
-  CHECK_FALSE(wants(loss("categorical_crossentropy", "label_smoothing", "0.1")));
-  CHECK_FALSE(wants(loss("sparse_categorical_crossentropy", "z_loss", "1e-4")));
+  CHECK(wants(loss("categorical_crossentropy", "label_smoothing", "0.1")));
+  CHECK(wants(loss("sparse_categorical_crossentropy", "z_loss", "1e-4")));
   CHECK_FALSE(wants(loss("mean_squared_error")));
   ResolvedOutput one, two;
   one.name = "one", two.name = "two";
@@ -311,6 +311,24 @@ TEST_CASE("perplexity follows from the cross-entropy, and is refused for other l
   means.add(std::vector{7.0, 33.0, 10.0}, 10);
   CHECK(means.values().at("one_perplexity") == Approx(std::exp(15.0 / 20)));
   CHECK(means.values().at("two_perplexity") == Approx(std::exp(63.0 / 120)));
+  // The losses of both outputs, the cross-entropy of the second one, and the weights.
+  two.plain_crossentropy = SparseCategoricalCrossentropy{};
+  MetricMeans apart(metric_results({one, two}));
+  apart.add(std::vector{15.0, 63.0, 45.0, 20.0}, 20);
+  CHECK(apart.values().at("one_perplexity") == Approx(std::exp(15.0 / 20)));
+  CHECK(apart.values().at("two_perplexity") == Approx(std::exp(45.0 / 120)));
+}
+
+TEST_CASE("the cross-entropy without further terms is a loss of its own only if the loss has such terms") {
+  SparseCategoricalCrossentropy rule;
+  CHECK_FALSE(crossentropy_without_terms(rule));
+  CHECK_FALSE(crossentropy_without_terms(MeanSquaredError{}));
+  rule.z_loss = 0.1f;
+  rule.label_smoothing = 0.2f;
+  const auto plain = crossentropy_without_terms(rule);
+  REQUIRE(plain);
+  CHECK(std::get<SparseCategoricalCrossentropy>(*plain).z_loss == 0);
+  CHECK(std::get<SparseCategoricalCrossentropy>(*plain).label_smoothing == 0);
 }
 
 TEST_CASE("bits_per_byte follows from the cross-entropy and the bytes of tokens, and is refused without text") {
@@ -327,7 +345,7 @@ TEST_CASE("bits_per_byte follows from the cross-entropy and the bytes of tokens,
   };
   CHECK(found(loss("sparse_categorical_crossentropy"), text, 0) == bytes);
   CHECK(found(loss("sparse_categorical_crossentropy"), {}, 1) == nullptr);
-  found(loss("sparse_categorical_crossentropy", "label_smoothing", "0.1"), text, 1);
+  CHECK(found(loss("sparse_categorical_crossentropy", "label_smoothing", "0.1"), text, 0) == bytes);
   found(loss("mean_squared_error"), text, 1);
   ResolvedOutput one, two;
   one.name = "one", two.name = "two";
@@ -338,6 +356,13 @@ TEST_CASE("bits_per_byte follows from the cross-entropy and the bytes of tokens,
   means.add(std::vector{7.0, 33.0, 18.0, 10.0}, 10);
   CHECK(means.values().at("two_bits_per_byte") == Approx(63.0 / 30 / std::log(2.0)));
   CHECK(means.values().size() == 4);
+  // The losses, the bytes and the cross-entropy of the second output, and the weights.
+  two.plain_crossentropy = SparseCategoricalCrossentropy{};
+  two.perplexity = true;
+  MetricMeans apart(metric_results({one, two}));
+  apart.add(std::vector{15.0, 63.0, 30.0, 45.0, 20.0}, 20);
+  CHECK(apart.values().at("two_bits_per_byte") == Approx(45.0 / 30 / std::log(2.0)));
+  CHECK(apart.values().at("two_perplexity") == Approx(std::exp(45.0 / 20)));
 }
 
 TEST_CASE("means over uneven batches are the means over all samples") {

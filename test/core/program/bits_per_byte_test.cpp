@@ -1,7 +1,9 @@
 // Tests bits_per_byte of a whole program against the loss and the bytes of the targets.
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "test/catch.h"
@@ -13,8 +15,11 @@ namespace trainctl::bits_per_byte_test {
 
 TEST_CASE("bits_per_byte is the sum of losses in bits over the bytes of the tokens that count") {
   constexpr std::int64_t samples = 6, positions = 5, tokens = 7;
-  TestJob job("layers: [{embedding: {input_dim: 7, output_dim: 4}}, {dense: {units: 7}}]", "sgd",
-              "{name: sparse_categorical_crossentropy, from_logits: true, ignore_index: 6}", "accuracy, bits_per_byte");
+  const std::string terms =
+      GENERATE("", ", label_smoothing: 0.1", ", z_loss: 0.1", ", z_loss: 0.1, label_smoothing: 0.2");
+  const std::string network = "layers: [{embedding: {input_dim: 7, output_dim: 4}}, {dense: {units: 7}}]",
+                    loss = "{name: sparse_categorical_crossentropy, from_logits: true, ignore_index: 6";
+  TestJob job(network, "sgd", loss + terms + "}", "accuracy, bits_per_byte, perplexity");
   job.spec.inputs[0].sample = {positions};
   job.spec.inputs[0].format.dtype = DType::int32;
   const auto table = std::make_shared<const std::vector<float>>(std::vector<float>{0, 1, 2, 3, 4, 5, 6});
@@ -37,21 +42,25 @@ TEST_CASE("bits_per_byte is the sum of losses in bits over the bytes of the toke
     }
   }
   const Batch batch = batch_of(inputs, targets, weights, numbers);
-  for (const Program& program : {job.training(samples), job.evaluation(samples)}) {
-    const auto backend = make_cpu_backend({});
-    const auto communicator = solo_communicator();
-    KernelChoices choices;
-    Engine engine(*backend, *communicator, compile({program}, *backend, choices));
-    draw_weights(engine, random);
-    engine.upload();
-    StepResult step;
-    engine.run(0, batch, {}, step);
-    REQUIRE(program.results.size() == 3);
-    CHECK(program.results[2].name == "bits_per_byte");
-    CHECK(step.count == weight_sum);  // positions that count
-    const double loss_sum = program.results[0].of(step.sums, step.count) * step.count;
-    CHECK(program.results[2].of(step.sums, step.count) == Approx(loss_sum / std::log(2.0) / bytes).epsilon(1e-5));
-  }
+  // The loss without further terms, by another job with the same weights.
+  TestJob plain(network, "sgd", loss + "}", "accuracy");
+  plain.spec.inputs = job.spec.inputs;
+  plain.spec.outputs[0].target = job.spec.outputs[0].target;
+  const auto check = [&](const Program& program, const Program& without_terms) {
+    const auto value_of = [](const Program& of, const ProgramRun& run, const std::string& name) {
+      const auto found = std::ranges::find(of.results, name, &MetricResult::name);
+      REQUIRE(found != of.results.end());
+      return run.values[static_cast<std::size_t>(found - of.results.begin())];
+    };
+    const ProgramRun run = run_program(program, batch);
+    const double mean = value_of(without_terms, run_program(without_terms, batch), "loss");
+    CAPTURE(terms, mean);
+    CHECK((value_of(program, run, "loss") == Approx(mean).epsilon(1e-5)) == terms.empty());
+    CHECK(value_of(program, run, "bits_per_byte") == Approx(mean * weight_sum / std::log(2.0) / bytes).epsilon(1e-5));
+    CHECK(value_of(program, run, "perplexity") == Approx(std::exp(mean)).epsilon(1e-5));
+  };
+  check(job.training(samples), plain.training(samples));
+  check(job.evaluation(samples), plain.evaluation(samples));
 }
 
 }  // namespace trainctl::bits_per_byte_test

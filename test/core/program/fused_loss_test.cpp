@@ -150,6 +150,26 @@ TEST_CASE("a fused loss is divided by its own count if another output leaves out
   }
 }
 
+TEST_CASE("perplexity leaves a fused loss with a z-loss fused, and reads the logits of one with label smoothing") {
+  Samples data(true);
+  for (const std::string terms : {", z_loss: 0.01", ", label_smoothing: 0.1, z_loss: 0.01"}) {
+    CAPTURE(terms);
+    const TestJob plain = job_of(tied, ignoring, "accuracy"),
+                  job = job_of(tied, ignoring + terms, "accuracy, perplexity");
+    const auto check = [&](const Program& program, const Program& without_terms) {
+      CHECK(fuses(program) == (terms.find("smoothing") == std::string::npos));
+      REQUIRE(program.results.back().name == "perplexity");
+      const double mean = run_program(without_terms, data.batch(0, samples)).values[0];
+      const ProgramRun run = run_program(program, data.batch(0, samples));
+      CHECK(run.values[0] > mean * 1.001);
+      CHECK(run.values.back() == Approx(std::exp(mean)).epsilon(1e-4));
+    };
+    check(job.training(samples), plain.training(samples));
+    check(job.training(samples, 2), plain.training(samples, 2));
+    check(job.evaluation(samples), plain.evaluation(samples));
+  }
+}
+
 TEST_CASE("losses are fused only if they are large and nothing else reads the logits") {
   CHECK(fuses(job_of(tied, "", "accuracy, perplexity").training(samples)));
   CHECK(fuses(job_of(tied, "", "accuracy").training(1)));

@@ -172,6 +172,18 @@ layers:
   for (const int micro_batches : {1, 3}) check_gradients(network, 4e-3f, {}, micro_batches);
 }
 
+TEST_CASE("gradients of layers with random values inside time_distributed are the slopes of the loss") {
+  check_gradients(R"(
+layers:
+  - reshape: [8, 16]
+  - time_distributed:
+      layers: [{dense: {units: 5, activation: tanh}}, {dropout: 0.3}, {gaussian_noise: 0.1}, {gaussian_dropout: 0.2}]
+  - flatten
+  - dense: {units: 3, activation: softmax}
+)",
+                  4e-3f);
+}
+
 TEST_CASE("gradients of weights that several layers share are the slopes of the loss") {
   check_gradients(R"(
 layers:

@@ -1,5 +1,6 @@
 // Tests programs for prediction: they have no loss, optimizer or targets, and the same predictions as evaluation.
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <random>
 
@@ -90,6 +91,48 @@ TEST_CASE("a program without a loss has the same predictions as evaluation") {
         *std::min_element(predictions.begin(), predictions.end()));
   CHECK(prediction.memory().of(Region::gradients) == 0);
   CHECK(prediction.memory().of(Region::states) == 0);
+}
+
+TEST_CASE("documents that are packed into a sample do not see each other in the presets of language models") {
+  constexpr std::int64_t vocabulary = 11, first = 5, positions = 8;
+  const std::string preset = GENERATE("gpt2", "llama");
+  const std::string sizes = "vocabulary: 11, layers: 2, heads: 2, head_size: 4, width: 8, mlp: 16" +
+                            std::string(preset == "gpt2" ? ", positions: 8" : ", key_heads: 1");
+  CAPTURE(preset);
+  const auto logits = [&](std::vector<std::int32_t> tokens, std::vector<std::int32_t> documents) {
+    const bool packed = !documents.empty();
+    TestJob job((packed ? "{inputs: [tokens, documents], preset: " : "{preset: ") + preset + ", with: {" + sizes +
+                    (packed ? ", tokens: tokens, documents: documents}}" : "}}"),
+                "sgd", "none", "");
+    const auto count = std::ssize(tokens);
+    job.spec.inputs.clear();
+    Batch batch;
+    for (const std::string& name : input_names(job.model)) {
+      job.spec.inputs.push_back({name, Shape{count}, {DType::int32, {}, {}}});
+      batch.inputs.push_back({(name == "documents" ? documents : tokens).data(), DType::int32, count});
+    }
+    batch.count = 1;
+    return Runner(job.prediction(1)).predictions(batch);
+  };
+  const std::vector<std::int32_t> tokens{3, 9, 1, 10, 4, 7, 2, 6}, documents{0, 0, 0, 0, 0, 1, 1, 1};
+  const std::vector<float> packed = logits(tokens, documents);
+  const auto differs = [&](std::int64_t begin, std::int64_t end, const std::vector<float>& other, std::int64_t from) {
+    REQUIRE(std::ssize(other) >= (end - begin + from) * vocabulary);
+    float difference = 0;
+    for (std::int64_t i = 0; i < (end - begin) * vocabulary; ++i) {
+      difference = std::max(difference, std::abs(packed[static_cast<std::size_t>(begin * vocabulary + i)] -
+                                                 other[static_cast<std::size_t>(from * vocabulary + i)]));
+    }
+    return difference > 1e-5f;
+  };
+  const auto split = tokens.begin() + first;
+  CHECK_FALSE(differs(0, first, logits({tokens.begin(), split}, {}), 0));
+  CHECK(differs(first, positions, logits(tokens, {}), first));
+  // The positions of gpt2 are those of the sample, and the rotations of llama those of the document.
+  if (preset == "llama") CHECK_FALSE(differs(first, positions, logits({split, tokens.end()}, {}), 0));
+  const std::vector<std::int32_t> other{8, 0, 5, 2, 9, 7, 2, 6};
+  CHECK_FALSE(differs(first, positions, logits(other, documents), first));
+  CHECK(differs(0, first, logits(other, documents), 0));
 }
 
 TEST_CASE("an output is predicted with its softmax if added losses or layers read it, as if they did not") {

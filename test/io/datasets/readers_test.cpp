@@ -1,5 +1,9 @@
 // Tests the readers of arrays with files that the tests write.
+#include <algorithm>
+#include <cmath>
+#include <map>
 #include <random>
+#include <utility>
 
 #include "io/datasets/arrays/array.h"
 #include "io/datasets/arrays/idx.h"
@@ -158,6 +162,60 @@ TEST_CASE("synthetic samples depend on the seed only, vary around their class's 
   CHECK(distance(read(*a, 5), read(*a, 9)) == Approx(2.0 / 3).epsilon(0.3));
   CHECK(distance(read(*a, 5), read(*a, 6)) == Approx(4.0 / 3).epsilon(0.3));
   CHECK(a->label(6) == 2);
+}
+
+TEST_CASE("synthetic tokens follow from the token before them, or from the class of their sample") {
+  constexpr std::int64_t positions = 50, vocabulary = 30, samples = 200;
+  const auto tokens_of = [](const Dataset& dataset, std::int64_t i) {
+    Sample sample;
+    dataset.read(i, sample);
+    REQUIRE(sample.dtype == DType::int32);
+    const auto* tokens = static_cast<const std::int32_t*>(sample.values);
+    return std::vector<std::int32_t>(tokens, tokens + positions);
+  };
+  const auto text = synthetic_tokens({{positions}, vocabulary, {}}, 0, samples, 1);
+  CHECK(text->info().classes == vocabulary);
+  CHECK(text->info().target == Shape{positions});
+  CHECK(text->info().weight == Shape{positions});
+  std::map<std::pair<std::int32_t, std::int32_t>, int> pairs;
+  std::map<std::int32_t, int> most, all;
+  for (std::int64_t i = 0; i < samples; ++i) {
+    const std::vector<std::int32_t> tokens = tokens_of(*text, i);
+    std::vector<std::int32_t> next(positions);
+    text->read_labels(i, next.data());
+    CHECK(text->label(i) == next[0]);
+    CHECK(std::equal(tokens.begin() + 1, tokens.end(), next.begin()));
+    for (std::size_t k = 0; k < positions; ++k) {
+      CHECK(tokens[k] > 0);
+      CHECK(next[k] < vocabulary);
+      ++all[tokens[k]];
+      most[tokens[k]] = std::max(most[tokens[k]], ++pairs[{tokens[k], next[k]}]);
+    }
+  }
+  CHECK(all.size() == vocabulary - 1);
+  for (const auto& [token, count] : all) {
+    if (count > 200) CHECK(most[token] == Approx(0.75 * count).epsilon(0.2));
+  }
+  const auto other = synthetic_tokens({{positions}, vocabulary, {}}, samples, samples, 1);
+  CHECK(tokens_of(*text, 3) == tokens_of(*synthetic_tokens({{positions}, vocabulary, {}}, 0, samples, 1), 3));
+  CHECK(tokens_of(*text, 3) != tokens_of(*other, 3));
+
+  const auto classes = synthetic_tokens({{positions}, 10'000, 4}, 0, samples, 1);
+  CHECK(classes->label(7) == 3);
+  CHECK(classes->info().target == Shape{});
+  const auto shared = [&](std::int64_t a, std::int64_t b) {
+    const std::vector<std::int32_t> x = tokens_of(*classes, a), y = tokens_of(*classes, b);
+    return std::ranges::count_if(x, [&](std::int32_t token) { return std::ranges::count(y, token) > 0; });
+  };
+  CHECK(shared(0, 4) > 25);
+  CHECK(shared(0, 1) < 5);
+  const auto values = synthetic_tokens({{positions}, vocabulary, 0}, 0, samples, 1);
+  Sample a, b;
+  values->read(1, a);
+  values->read(2, b);
+  CHECK(values->info().target == Shape{1});
+  CHECK(std::abs(a.target[0]) < 1);
+  CHECK(a.target[0] != b.target[0]);
 }
 
 TEST_CASE("arrays: samples may be tokens with a class for each position") {

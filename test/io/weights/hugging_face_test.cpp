@@ -136,6 +136,24 @@ TEST_CASE("a network that differs from the preset is not exported under its name
                  "transformers has no network with the layers of this one"));
 }
 
+TEST_CASE("language models that keep documents apart are exported, since a single text is one document") {
+  const std::string preset = GENERATE("gpt2", "llama");
+  const std::string sizes = "vocabulary: 23, layers: 1, width: 12, heads: 2, head_size: 6, mlp: 8" +
+                            std::string(preset == "llama" ? ", key_heads: 1" : ", positions: 11");
+  Reader reader;
+  const ModelOptions model = testing::read_model(
+      format("{{inputs: [documents, words], preset: {}, with: {{{}, tokens: words, documents: documents}}}}", preset,
+             sizes),
+      reader);
+  reader.throw_if_failed();
+  ModelInput documents = input_of("gpt2"), words = documents;
+  documents.name = "documents";
+  words.name = "words";
+  const HuggingFaceDescription described = describe_for_hugging_face(model, {documents, words});
+  CHECK(described.network.model_type == preset);
+  CHECK((*described.config)["vocab_size"] == 23);
+}
+
 TEST_CASE("tensors that are missing, surplus or of another shape are named") {
   const Copy copy("gpt2");
   const std::string original = read_file(copy.file("model.safetensors"), 1'000'000);
