@@ -30,6 +30,14 @@
 namespace trainctl {
 namespace {
 
+// The most texts that a rank continues together.
+constexpr std::size_t most_texts_at_once = 8;
+
+// The number of texts that each rank continues together, such that all ranks work on a few prompts.
+std::size_t texts_at_once(std::size_t prompts, std::size_t ranks) {
+  return std::clamp<std::size_t>((prompts + ranks - 1) / ranks, 1, most_texts_at_once);
+}
+
 constexpr const char* no_beginning = "the tokenizer has no token with which documents begin or end";
 
 // The prompts of the command line, or those of the file. Leaves out the file's empty prompts if the tokenizer has no
@@ -230,11 +238,6 @@ class Continuation {
 };
 
 }  // namespace
-
-std::size_t texts_at_once(std::size_t prompts, std::size_t ranks) {
-  constexpr std::size_t most = 8;
-  return std::clamp<std::size_t>((prompts + ranks - 1) / ranks, 1, most);
-}
 
 void generate(const RunSpec& spec, const GenerateOptions& options, const TrainedNetwork& network,
               const std::string& out, bool json, RankContext& context) {

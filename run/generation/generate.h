@@ -26,9 +26,6 @@ struct GenerateOptions {
   }
 };
 
-// The number of texts that each rank continues together: at most 8, and few enough that all ranks work on few prompts.
-std::size_t texts_at_once(std::size_t prompts, std::size_t ranks);
-
 // Continues the prompts on all ranks, and prints the texts on rank 0: a single text as it grows, several texts as a
 // JSON object each, in the order of the prompts. With `out`, writes the objects into this file instead; with `json`,
 // prints one JSON document. Throws Error{config} or {data}. Collective.

@@ -83,15 +83,6 @@ TEST_CASE("prompts of a file are continued alike on any number of ranks") {
   INFO(two.errors);
   REQUIRE(two.code == 0);
   CHECK(two.out == one.out);
-  folder.write("three.txt", "pack\nfive dozen\nmy\n");
-  std::vector<std::string> of_few{"--prompts", "three.txt", "--max-tokens", "9", "--seed", "5", "--json"};
-  const Finished alone = predict(folder, of_few);
-  of_few.insert(of_few.end(), {"--ranks", "2"});
-  const Finished shared = predict(folder, of_few);
-  INFO(shared.errors);
-  REQUIRE(shared.code == 0);
-  CHECK(parse_json(shared.out)["texts"].size() == 3);
-  CHECK(shared.out == alone.out);
   // An empty line is the beginning of a document, and is left out if no token says so.
   folder.write("gaps.txt", "pack\n\nfive\n");
   std::vector<std::string> gaps{"--prompts", "gaps.txt", "--max-tokens", "2", "--json"};

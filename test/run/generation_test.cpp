@@ -6,7 +6,6 @@
 
 #include "io/text/load.h"
 #include "run/generation/continued_text.h"
-#include "run/generation/generate.h"
 #include "run/generation/sampling.h"
 #include "test/catch.h"
 
@@ -76,14 +75,6 @@ TEST_CASE("a choice follows from the seed, the text and the position, and never 
   CHECK(choose_token(std::array{nan, -infinity, 3.0f, nan}, {}, 0, 0) == 2);
   CHECK(choose_token(std::array{nan, infinity, 3.0f}, {}, 0, 0) == 1);
   CHECK_THROWS(choose_token(std::array{nan, nan}, {}, 0, 0));
-}
-
-TEST_CASE("all ranks continue texts, even if there are few prompts") {
-  CHECK(texts_at_once(8, 4) == 2);
-  CHECK(texts_at_once(7, 2) == 4);
-  CHECK(texts_at_once(3, 8) == 1);
-  CHECK(texts_at_once(1, 1) == 1);
-  CHECK(texts_at_once(100, 4) == 8);
 }
 
 TEST_CASE("a text ends at its length, at a stop text over several tokens, or at the token that ends documents") {
