@@ -30,13 +30,8 @@
 namespace trainctl {
 namespace {
 
-// The most texts that a rank continues together.
-constexpr std::size_t most_texts_at_once = 8;
-
-// The number of texts that each rank continues together, such that all ranks work on a few prompts.
-std::size_t texts_at_once(std::size_t prompts, std::size_t ranks) {
-  return std::clamp<std::size_t>((prompts + ranks - 1) / ranks, 1, most_texts_at_once);
-}
+// Texts that a rank continues together. The number does not depend on the ranks, so that the texts do not either.
+constexpr std::size_t texts_at_once = 8;
 
 constexpr const char* no_beginning = "the tokenizer has no token with which documents begin or end";
 
@@ -162,9 +157,9 @@ class Continuation {
       log::info(format("continues with the weights of {} (step {})", checkpoint->path, checkpoint->manifest.step));
       stored = {&checkpoint->snapshot, checkpoint->path, network.run + "/config.yaml"};
     }
-    group_ = texts_at_once(prompts_.size(), static_cast<std::size_t>(context.world.size()));
+    const auto texts = static_cast<std::int64_t>(std::min(prompts_.size(), texts_at_once));
     const std::int64_t vocabulary = language_.tokenizer.tokenizer->vocabulary_size();
-    const GeneratorSizes sizes{.texts = static_cast<std::int64_t>(group_),
+    const GeneratorSizes sizes{.texts = texts,
                                .positions = language_.positions,
                                .vocabulary = vocabulary,
                                .without_text = tokens_without_text(*language_.tokenizer.tokenizer)};
@@ -185,8 +180,8 @@ class Continuation {
     const double begin = seconds_now();
     const auto ranks = static_cast<std::size_t>(context_.world.size());
     const auto rank = static_cast<std::size_t>(context_.world.rank());
-    for (std::size_t first = 0; first < prompts_.size(); first += ranks * group_) {
-      const std::string own = json_text(continue_group(first + rank * group_, take == nullptr));
+    for (std::size_t first = 0; first < prompts_.size(); first += ranks * texts_at_once) {
+      const std::string own = json_text(continue_group(first + rank * texts_at_once, take == nullptr));
       const auto all = gather_texts(own, context_.world.communicator(), device_.host);
       bool ends = false;
       for (const std::string& of_rank : all) ends = !collect(parse_json(of_rank), take) || ends;
@@ -204,11 +199,11 @@ class Continuation {
     return take == nullptr || take(results);
   }
 
-  // Continues the prompts [first, first + group_), as far as there are any.
+  // Continues the prompts [first, first + texts_at_once), as far as there are any.
   Json continue_group(std::size_t first, bool prints) {
     Json results = Json::array();
     if (first >= prompts_.size()) return results;
-    const std::size_t end = std::min(prompts_.size(), first + group_);
+    const std::size_t end = std::min(prompts_.size(), first + texts_at_once);
     const auto encoder = language_.tokenizer.tokenizer->make_encoder(SpecialText::recognized);
     std::vector<ContinuedText> texts;
     for (std::size_t i = first; i < end; ++i) {
@@ -232,7 +227,6 @@ class Continuation {
   LanguageText language_;
   EndOptions end_;
   std::vector<std::string> prompts_;
-  std::size_t group_ = 1;  // texts that a rank continues together
   std::unique_ptr<Generator> generator_;
   std::int64_t new_tokens_ = 0;
 };
