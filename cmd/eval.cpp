@@ -18,6 +18,7 @@
 #include "parallel/launch/ranks/report.h"
 #include "parallel/launch/ranks/run_rank.h"
 #include "parallel/launch/start_ranks.h"
+#include "run/config_use.h"
 #include "run/evaluation/evaluation.h"
 #include "run/evaluation/thresholds.h"
 #include "run/job/prepared_data.h"
@@ -52,7 +53,7 @@ void tell(const EvaluatedCheckpoint& evaluated, const std::vector<Threshold>& th
 }
 
 int run_eval(EvalOptions& options) {
-  const RunSpec spec = load_run_spec(options.common, options.launch);
+  const RunSpec spec = load_run_spec(options.common, options.launch, ConfigUse::evaluation);
   const std::vector<Threshold> thresholds = read_thresholds(options.thresholds, spec);
   const RunSpec evaluated = options.confusion ? with_confusion_matrix(spec) : spec;
   const Situation situation = find_situation(Variables::of_process());

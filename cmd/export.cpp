@@ -12,7 +12,9 @@
 #include "core/base/json_fwd.h"
 #include "core/base/log.h"
 #include "parallel/launch/ranks/report.h"
+#include "run/config_use.h"
 #include "run/export/formats.h"
+#include "run/job/pretrained.h"
 #include "run/job/trained_network.h"
 
 namespace trainctl {
@@ -71,6 +73,12 @@ void tell(const std::string& path, const ExportedFile& written, const std::strin
   }
 }
 
+// The folders from which the network is read.
+std::vector<std::string> inputs_of(const TrainedNetwork& network, const RunSpec& spec) {
+  if (network.is_untrained()) return {spec.model.weights->file.value.text};
+  return {network.run, network.path};
+}
+
 int run_export(const ExportOptions& options) {
   const std::vector<ExportFormat>& formats = export_formats();
   const ExportFormat& chosen = *std::find_if(formats.begin(), formats.end(),
@@ -85,14 +93,16 @@ int run_export(const ExportOptions& options) {
                 "leave --dtype out, or use --format safetensors");
   }
   const TrainedNetwork network = find_trained(options.network);
-  RunSpec spec = load_run_spec(network.run + "/config.yaml");
+  ConfigFiles files;
+  RunSpec spec = load_run_spec(network.config(), {}, files, ConfigUse::prediction);
   const std::string path = options.out.empty() ? spec.name + chosen.ending : options.out;
-  require_not_input("--out", path, {network.run, network.path});
-  require_not_input("--out", path, files_of_run(network.run));
+  require_not_input("--out", path, inputs_of(network, spec));
+  require_not_input("--out", path, {network.config()});
+  if (!network.is_untrained()) require_not_input("--out", path, files_of_run(network.run));
   require_absent(path, options.force);
-  const ExportedRun run{std::move(spec), load_named_checkpoint(network.checkpoint()),
-                        rounds ? DType::bfloat16 : DType::float32, options.preprocess};
-  log::info(format("exports {} (step {})", run.checkpoint.path, run.checkpoint.manifest.step));
+  NetworkWeights weights = network.load(spec, "exports");
+  const ExportedRun run{std::move(spec), std::move(weights.checkpoint), rounds ? DType::bfloat16 : DType::float32,
+                        options.preprocess};
   tell(path, chosen.write(path, run), run.checkpoint.path, options);
   return 0;
 }

@@ -18,6 +18,7 @@
 #include "parallel/launch/plan.h"
 #include "parallel/launch/ranks/run_rank.h"
 #include "parallel/launch/start_ranks.h"
+#include "run/config_use.h"
 #include "run/generation/generate.h"
 #include "run/prediction/predict_samples.h"
 #include "run/run_spec.h"
@@ -103,8 +104,9 @@ int run_predict(PredictOptions& options) {
   check_inputs(options);
   require_not_input("--out", options.out, inputs_of(options));
   const TrainedNetwork network = find_trained(options.model);
-  options.common.config = network.run + "/config.yaml";
-  require_not_input("--out", options.out, files_of_run(network.run));
+  options.common.config = network.config();
+  require_not_input("--out", options.out, {network.config()});
+  if (!network.is_untrained()) require_not_input("--out", options.out, files_of_run(network.run));
   for (const std::string& set : options.common.sets) {
     if (!set.starts_with("data.")) {
       throw Error(
@@ -115,7 +117,7 @@ int run_predict(PredictOptions& options) {
           "set data.transform or another key of data; the network and its training are those of the run");
     }
   }
-  RunSpec spec = load_run_spec(options.common, options.launch);
+  RunSpec spec = load_run_spec(options.common, options.launch, ConfigUse::prediction);
   const Situation situation = find_situation(Variables::of_process());
   // Uses one rank on this host, unless the command line asks for more: most predictions are short.
   if (!situation.is_rank() && options.launch.ranks.empty() && options.launch.hosts.empty()) {

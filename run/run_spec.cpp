@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <initializer_list>
 #include <set>
 
 #include "core/base/format.h"
@@ -12,6 +13,7 @@
 #include "core/metrics/targets.h"
 #include "io/yaml/presets.h"
 #include "parallel/launch/host/resources.h"
+#include "run/config_use.h"
 
 namespace trainctl {
 namespace {
@@ -145,6 +147,26 @@ void refuse_preset(const Node& document, Reader& reader) {
   reader.throw_if_failed();
 }
 
+// Adds the keys of `train` that a config without training leaves out.
+void complete_training(Node& document, ConfigUse use) {
+  if (document.find("data") == nullptr || document.find("model") == nullptr) return;
+  if (document.find("train") == nullptr) append(document, "train", map_node());
+  Node& train = std::find_if(document.entries.begin(), document.entries.end(), [](const Node::Entry& entry) {
+                  return entry.key == "train";
+                })->value;
+  if (train.is_null()) train = map_node();
+  if (!train.is_map()) return;
+  const auto add = [&train](std::initializer_list<const char*> alternatives, const char* value) {
+    const bool is_given = std::any_of(alternatives.begin(), alternatives.end(),
+                                      [&](const char* key) { return train.find(key) != nullptr; });
+    if (!is_given) append(train, *alternatives.begin(), scalar_node(value));
+  };
+  add({"optimizer"}, "sgd");
+  add({"batch_size", "batch_size_per_rank"}, "32");
+  add({"epochs", "max_steps", "max_time", "phases"}, "1");
+  if (use == ConfigUse::prediction) add({"loss"}, "none");
+}
+
 }  // namespace
 
 Keys<RunSpec> RunSpec::keys() {
@@ -220,18 +242,24 @@ RunSpec read_run_spec(const Node& document, Reader& reader) {
   return spec;
 }
 
-RunSpec load_run_spec(const std::string& file, const std::vector<std::string>& settings, ConfigFiles& files) {
+RunSpec load_run_spec(const std::string& file, const std::vector<std::string>& settings, ConfigFiles& files,
+                      ConfigUse use) {
   require_working_directory();  // relative paths begin there
   Reader reader;
-  const Node document = load_config(file, settings, reader, environment(), files);
+  Node document = load_config(file, settings, reader, environment(), files);
   // If there is no document, or it is too large, that error alone is reported, and not the sections that are missing.
   if (reader.refused() || (document.is_null() && !reader.ok())) reader.throw_if_failed();
   refuse_preset(document, reader);
+  if (use != ConfigUse::training) complete_training(document, use);
   RunSpec spec = read_run_spec(document, reader);
   reader.throw_if_failed();
   require_utf8_values(section_of<RunSpec>().write(&spec), "", {file, 0, 0}, reader);
   reader.throw_if_failed();
   return spec;
+}
+
+RunSpec load_run_spec(const std::string& file, const std::vector<std::string>& settings, ConfigFiles& files) {
+  return load_run_spec(file, settings, files, ConfigUse::training);
 }
 
 RunSpec load_run_spec(const std::string& file, const std::vector<std::string>& settings,

@@ -67,6 +67,9 @@ void add_training_options(CLI::App& app, TokenizerCommand& command) {
       ->allow_extra_args(false);
   only(app.add_option("--pattern", options.pattern, "train bpe: how a text is split into words; default: gpt2"))
       ->check(one_of({"gpt2", "llama3", "qwen2", "o200k"}));
+  only(app.add_option("--text-column", options.text_column,
+                      "train: the key of the text in .jsonl files, and its column in .csv files; default: text"))
+      ->type_name("NAME");
   only(app.add_flag("--cased", options.cased, "train wordpiece: keeps upper case and accents"));
 }
 
@@ -83,11 +86,13 @@ Subcommand tokenizer_subcommand() {
             ->check(one_of({"info", "encode", "decode", "train"}));
         app.add_option(
                "TOKENIZER", options->tokenizer,
-               "A tokenizer.json, a rank file of tiktoken, a model of SentencePiece, or the word bytes; train: a text")
+               "A tokenizer.json, a rank file of tiktoken, a model of SentencePiece, or the word bytes; train: a "
+               "text, or a folder of texts")
             ->required()
             ->type_name("");
         app.add_option("FILE", options->files,
-                       "encode, train: texts; decode: ids, as an .npy file or as numbers in a text")
+                       "encode: texts; train: texts, .jsonl or .csv files, or folders of such files; decode: ids, as "
+                       "an .npy file or as numbers in a text")
             ->type_name("");
         app.add_option("--encoding", options->encoding,
                        "The encoding of a rank file, such as cl100k_base; default: found out by its size")

@@ -24,6 +24,7 @@ struct TokenizerOptions {
   std::int64_t vocabulary_size = 32000, min_frequency = 0;
   std::vector<std::string> special;  // empty: those of the kind
   bool cased = false;
+  std::string text_column = "text";
 };
 
 // Each returns the exit code.

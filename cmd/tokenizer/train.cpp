@@ -1,4 +1,4 @@
-// trainctl tokenizer train: makes a vocabulary from text files.
+// trainctl tokenizer train: makes a vocabulary from texts.
 #include <algorithm>
 #include <thread>
 
@@ -6,8 +6,10 @@
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/base/json.h"
+#include "core/base/log.h"
 #include "core/base/table.h"
 #include "io/checkpoint/atomic_file.h"
+#include "io/datasets/text/vocabulary_texts.h"
 #include "io/text/train/train.h"
 #include "parallel/launch/ranks/report.h"
 
@@ -26,7 +28,11 @@ int tokenizer_train(const TokenizerOptions& options) {
   const bool bpe = options.kind == "bpe";
   VocabularyRequest request;
   request.kind = bpe ? VocabularyKind::bpe : VocabularyKind::word_piece;
-  request.files = options.files;
+  const VocabularyTexts texts =
+      find_vocabulary_texts(options.files, {options.text_column, {}, "name it with --text-column"});
+  for (const std::string& left_out : texts.left_out) log::warning(left_out);
+  request.files = texts.files;
+  request.texts = texts.next;
   request.pattern = pattern_named(options.pattern);
   request.lower_case = !options.cased;
   request.vocabulary_size = options.vocabulary_size;

@@ -67,6 +67,11 @@ bool read_item(const ChoiceTable& table, const Node& node, Reader& reader, Choic
   return read_choice(table, node, reader, choice);
 }
 
+// Whether the only key of a map is an alternative, as in the items of lists: `{adam: {learning_rate: 1e-3}}`.
+bool is_named_by_only_key(const ChoiceTable& table, const Node& node) {
+  return node.is_map() && node.entries.size() == 1 && table.find(node.entries[0].key) != nullptr;
+}
+
 Node options_of(const ChoiceTable& table, const Choice& choice) {
   return table.find(choice.name)->write(dynamic_cast<const void*>(choice.options.get()));
 }
@@ -92,6 +97,14 @@ bool read_choice(const ChoiceTable& table, const Node& node, Reader& reader, Cho
     return fill(*section, node, node.location, reader, choice);
   }
   if (node.is_map() && node.find("name")) return read_named(table, node, reader, choice);
+  if (is_named_by_only_key(table, node)) {
+    const Node& options = node.entries[0].value;
+    const std::string first = options.is_map() && !options.entries.empty() ? options.entries[0].key + ": ..." : "";
+    reader.error(node.location,
+                 format("the options of {} '{}' stand beside its name: write {}", table.what, node.entries[0].key,
+                        first.empty() ? node.entries[0].key : format("{{name: {}, {}}}", node.entries[0].key, first)));
+    return false;
+  }
   reader.expected(node, format("the name of one {} or a map with its name", table.what));
   return false;
 }

@@ -106,6 +106,8 @@ void Reader::expected(const Node& node, const TypeInfo& type) {
   all.names.insert(all.names.begin(), context_.words.begin(), context_.words.end());
   std::string message = context_.key + " must be " + describe(all) + ", not " + describe(node);
   if (node.is_scalar()) message += suggestion(node.text, all.names);
+  const bool takes_none = std::find(all.names.begin(), all.names.end(), "none") != all.names.end();
+  if (node.is_null() && takes_none) message += "; write none";
   error(node.location, std::move(message));
 }
 

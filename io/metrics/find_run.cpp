@@ -68,26 +68,31 @@ std::string first_lines(const std::vector<std::string>& lines) {
 
 }  // namespace
 
+NewestRun find_newest_run(const std::string& name, const Node& config) {
+  NewestRun found;
+  for (const std::string& run : runs_of(name)) {
+    const Node before = load_run_config(run);
+    std::vector<std::string> differ = deciding_differences(before, config);
+    if (differ.empty()) return {RunOfConfig{run, {}}, "", {}};
+    std::vector<std::string> model = differences_of_model(before, config);
+    if (model.empty() && !found.run) found.run = {run, std::move(differ)};
+    if (found.other.empty()) found.other = run;
+    if (!model.empty() && found.differences.empty()) found.differences = std::move(model);
+  }
+  return found;
+}
+
 RunOfConfig newest_run(const std::string& name, const Node& config, const std::string& config_file) {
-  const std::vector<std::string> runs = runs_of(name);
-  if (runs.empty()) {
+  const NewestRun found = find_newest_run(name, config);
+  if (found.run) return *found.run;
+  if (found.other.empty()) {
     throw Error(ErrorKind::data, SourceLocation{"runs/" + name}, "there is no run with a checkpoint",
                 "train first (trainctl run), or name a run (--run) or a checkpoint (--checkpoint)");
   }
-  std::optional<RunOfConfig> same_model;
-  std::vector<std::string> other_model;
-  for (const std::string& run : runs) {
-    const Node before = load_run_config(run);
-    std::vector<std::string> differ = deciding_differences(before, config);
-    if (differ.empty()) return {run, {}};
-    std::vector<std::string> model = differences_of_model(before, config);
-    if (model.empty() && !same_model) same_model = {run, std::move(differ)};
-    if (!model.empty() && other_model.empty()) other_model = std::move(model);
-  }
-  if (same_model) return *same_model;
-  throw Error(ErrorKind::config, SourceLocation{config_file},
-              format("its model differs from the model of {}/config.yaml:{}\n", runs.front(), first_lines(other_model)),
-              "train it first (trainctl run), or name a run of this model (--run)");
+  throw Error(
+      ErrorKind::config, SourceLocation{config_file},
+      format("its model differs from the model of {}/config.yaml:{}\n", found.other, first_lines(found.differences)),
+      "train it first (trainctl run), or name a run of this model (--run)");
 }
 
 std::string run_of_checkpoint(const std::string& checkpoint) {

@@ -1,6 +1,7 @@
 // Finds the run of a config, for commands that are given a config instead of a run directory.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,16 @@ struct RunOfConfig {
   // given config.
   std::vector<std::string> differences;
 };
+
+struct NewestRun {
+  std::optional<RunOfConfig> run;
+  // If no run has the model of the config: the newest run of another model, and how that differs; else unspecified.
+  std::string other;
+  std::vector<std::string> differences;
+};
+
+// As newest_run(), but returns no run where that throws.
+NewestRun find_newest_run(const std::string& name, const Node& config);
 
 // Returns the newest run of this config with a checkpoint among runs/<name>, runs/<name>-2, ...; if there is none, the
 // newest run of a config with the same model. Throws Error{data} if there is no run, and Error{config} if all runs have

@@ -5,12 +5,14 @@
 #include <functional>
 #include <map>
 
+#include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
 #include "core/base/table.h"
 #include "core/graph/graph.h"
 #include "core/graph/passes/initialize.h"
 #include "core/layers/model/weights_options.h"
+#include "io/weights/load_all.h"
 #include "io/weights/match.h"
 
 namespace trainctl {
@@ -22,6 +24,22 @@ std::string some_of(const std::vector<std::string>& names) {
   std::string text;
   for (std::size_t i = 0; i < std::min(max_names, names.size()); ++i) text += (i == 0 ? "" : ", ") + names[i];
   return names.size() > max_names ? format("{} and {} more", text, names.size() - max_names) : text;
+}
+
+// Throws Error{config} with the names of the layers of which a tensor is not loaded, if there are any.
+void require_all(const WeightsOptions& options, const std::vector<WantedTensor>& wanted, const WeightsMatch& match) {
+  std::vector<bool> loaded(wanted.size());
+  for (const WeightsMatch::Pair& pair : match.loaded) loaded[pair.wanted] = true;
+  std::vector<std::string> layers;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    const std::string layer(wanted[i].layer());
+    if (!loaded[i] && std::find(layers.begin(), layers.end(), layer) == layers.end()) layers.push_back(layer);
+  }
+  if (layers.empty()) return;
+  throw Error(ErrorKind::config, options.file.location,
+              format("{} gives no weights to {} {}, so that the network cannot be used without training",
+                     options.file.value.text, layers.size() == 1 ? "the layer" : "the layers", some_of(layers)),
+              "train first (trainctl run CONFIG)");
 }
 
 // An open file, the tensors of the network, and the match between them.
@@ -54,13 +72,9 @@ Opened open(const WeightsOptions& options, const Graph& graph, WeightsUse use) {
   return opened;
 }
 
-}  // namespace
-
-void check_weights(const WeightsOptions& options, const Graph& graph, WeightsUse use) { open(options, graph, use); }
-
-LoadedWeights load_weights(const WeightsOptions& options, const Graph& graph, std::uint64_t seed,
-                           const std::function<std::string(const std::string&)>& followed, WeightsUse use) {
-  const Opened opened = open(options, graph, use);
+// Reads the values of the matched tensors, and makes those of the others.
+LoadedWeights read(const WeightsOptions& options, const Opened& opened, const Graph& graph, std::uint64_t seed,
+                   const std::function<std::string(const std::string&)>& followed) {
   LoadedWeights loaded{options.file.value.text, {}, {}};
   std::map<std::string, float*> values;
   for (const WantedTensor& tensor : opened.wanted) {
@@ -101,6 +115,21 @@ LoadedWeights load_weights(const WeightsOptions& options, const Graph& graph, st
     if (of != known.end()) std::copy_n(of->second->view.as<float>(), of->second->view.count, memory);
   }
   return loaded;
+}
+
+}  // namespace
+
+void check_weights(const WeightsOptions& options, const Graph& graph, WeightsUse use) { open(options, graph, use); }
+
+LoadedWeights load_all_weights(const WeightsOptions& options, const Graph& graph) {
+  const Opened opened = open(options, graph, WeightsUse::config);
+  require_all(options, opened.wanted, opened.match);
+  return read(options, opened, graph, 0, [](const std::string&) { return ""; });
+}
+
+LoadedWeights load_weights(const WeightsOptions& options, const Graph& graph, std::uint64_t seed,
+                           const std::function<std::string(const std::string&)>& followed, WeightsUse use) {
+  return read(options, open(options, graph, use), graph, seed, followed);
 }
 
 }  // namespace trainctl

@@ -3,11 +3,13 @@
 #include <charconv>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "core/base/file_names.h"
 #include "core/base/files.h"
 #include "core/base/format.h"
 #include "core/base/json_parse.h"
+#include "core/base/shell_words.h"
 #include "core/base/table.h"
 #include "io/datasets/images/image_files.h"
 #include "io/datasets/text/corpus.h"
@@ -73,6 +75,32 @@ std::string first_key(const Json& object, std::initializer_list<const char*> nam
   return "";
 }
 
+std::string first_of(const std::vector<std::string>& keys, std::initializer_list<const char*> names) {
+  for (const char* name : names) {
+    if (std::find(keys.begin(), keys.end(), name) != keys.end()) return name;
+  }
+  return "";
+}
+
+// Throws Error{data} that names the keys of an object without a text. A list of messages, as of a conversation, becomes
+// a text by a command.
+[[noreturn]] void refuse_without_text(const std::string& path, const Json& object) {
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : object.items()) keys.push_back(key);
+  std::string remedy = "each line of a .jsonl file must be an object such as {\"text\": \"...\"}";
+  const std::string list = first_of(keys, {"messages", "conversations", "conversation"});
+  if (!list.empty() && object[list].is_array() && !object[list].empty() && object[list][0].is_object()) {
+    const char* content = object[list][0].contains("value") ? "value" : "content";
+    const char* role = object[list][0].contains("from") ? "from" : "role";
+    remedy = format(
+        "write each conversation as one text: jq -c '{{text: ([.{}[] | .{} + \": \" + .{}] | "
+        "join(\"\\n\"))}}' {} > texts.jsonl",
+        list, role, content, shell_word(path));
+  }
+  throw Error(ErrorKind::data, SourceLocation{path, 1},
+              "the object holds no text" + (keys.empty() ? "" : "; its keys are: " + list_text(keys)), remedy);
+}
+
 TextKeys look_at_line(const std::string& path, const std::string& target) {
   constexpr std::int64_t longest = 1 << 20;
   std::string text(longest, '\0');
@@ -101,11 +129,28 @@ TextKeys look_at_line(const std::string& path, const std::string& target) {
     most = value.get_ref<const std::string&>().size();
     keys.text = key;
   }
-  if (keys.text.empty()) {
-    throw Error(ErrorKind::data, SourceLocation{path, 1}, "the object holds no text",
-                "each line of a .jsonl file must be an object such as {\"text\": \"...\"}");
+  if (keys.text.empty()) refuse_without_text(path, object);
+  for (const auto& [key, value] : object.items()) {
+    if (key != keys.text && key != keys.class_name) keys.left_out.push_back(key);
   }
   return keys;
+}
+
+// What is read of the lines of JSON, and what is not; empty if everything is read. `used`: by the config.
+std::vector<std::string> notes_on_lines(const std::string& path, const TextKeys& keys, bool classes) {
+  std::vector<std::string> left_out = keys.left_out;
+  if (!classes && !keys.class_name.empty()) left_out.push_back(keys.class_name);
+  if (left_out.empty()) return {};
+  std::string note = format("{}: '{}' of each line is read as the text{}, and {} left out", path, keys.text,
+                            classes ? format(", and '{}' as its class", keys.class_name) : "",
+                            (left_out.size() == 1 ? "the key " : "the keys ") + list_text(left_out) +
+                                (left_out.size() == 1 ? " is" : " are"));
+  const std::string answer = first_of(left_out, {"completion", "response", "answer", "output", "chosen"});
+  if (!classes && !answer.empty()) {
+    note += format(". To learn both, join them first: jq -c '{{text: (.{} + .{})}}' {} > joined.jsonl", keys.text,
+                   answer, shell_word(path));
+  }
+  return {note};
 }
 
 // The paths of a `data` section, with a part of the training samples held out if there is no validation split.
@@ -257,7 +302,11 @@ std::vector<Draft> draft_for_text(const DraftRequest& request) {
   const bool classes = !keys.class_name.empty() && std::all_of(files.begin(), files.end(), [](const auto& file) {
     return file.kind != CorpusFileKind::plain;
   });
-  return {classes ? draft_text_classifier(request, splits, keys) : draft_language_model(request, splits, keys)};
+  Draft draft = classes ? draft_text_classifier(request, splits, keys) : draft_language_model(request, splits, keys);
+  if (lines != files.end()) {
+    for (std::string& note : notes_on_lines(lines->path, keys, classes)) draft.notes.push_back(std::move(note));
+  }
+  return {std::move(draft)};
 }
 
 }  // namespace trainctl

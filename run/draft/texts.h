@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "run/draft/draft.h"
 
@@ -15,6 +16,7 @@ struct TextSplits {
 // The keys of the text and of its class in a line of JSON, or their columns in a table; no class if none is known.
 struct TextKeys {
   std::string text, class_name;
+  std::vector<std::string> left_out = {};  // the other keys of the first line of JSON
 };
 
 // Returns the config of a classifier of texts. Without keys, the texts of each class are in a folder. Throws

@@ -18,6 +18,7 @@
 #include "parallel/checkpoint/restore.h"
 #include "parallel/launch/ranks/run_rank.h"
 #include "run/job/job.h"
+#include "run/job/pretrained.h"
 #include "run/job/trained_network.h"
 #include "run/run_spec.h"
 
@@ -33,11 +34,12 @@ SplitKind split_of(const std::string& name, const Data& data) {
               "add data.validation or data.test, or choose another split with --data");
 }
 
-// Returns the path of the checkpoint to evaluate. Warns if its config or model differs, since a difference that leaves
-// the tensors alike would not show otherwise.
+// Returns the path of the checkpoint to evaluate; "" for the weights that the config names. Warns if its config or
+// model differs, since a difference that leaves the tensors alike would not show otherwise.
 std::string chosen_checkpoint(const RunSpec& spec, const EvaluationRequest& request) {
   const Node config = Value<RunSpec>::write(spec);
   if (request.checkpoint.empty() && request.run.empty()) {
+    if (spec.model.weights && !find_newest_run(spec.name, config).run) return "";
     const RunOfConfig run = newest_run(spec.name, config, request.config_file);
     if (!run.differences.empty()) {
       log::warning(format("{} was trained with a config that differs: {}", run.path, run.differences.front()));
@@ -90,8 +92,12 @@ EvaluatedCheckpoint evaluate_checkpoint(const RunSpec& config, RunSpec spec, con
   RankDevice device = open_device(spec.cluster, spec.train, spec.strategy, context);
   std::optional<LoadedCheckpoint> checkpoint;
   if (world.rank() == 0) {
-    checkpoint = load_named_checkpoint(chosen_checkpoint(config, request));
-    log::info(format("evaluates {} (step {})", checkpoint->path, checkpoint->manifest.step));
+    if (const std::string path = chosen_checkpoint(config, request); !path.empty()) {
+      checkpoint = load_named_checkpoint(path);
+      log::info(format("evaluates {} (step {})", checkpoint->path, checkpoint->manifest.step));
+    } else {
+      begin_untrained(config, request.config_file);
+    }
     if (spec.strategy.automatic) log::info("`strategy: auto` is for training: evaluates with data parallelism");
   }
   const Data data(spec.data, spec.seed, data_use(spec));
@@ -99,6 +105,11 @@ EvaluatedCheckpoint evaluate_checkpoint(const RunSpec& config, RunSpec spec, con
   DataInfo info = data.info();
   info.training_samples = 0;
   info.validation_samples = data.samples(split);
+  std::optional<NetworkWeights> pretrained;
+  if (world.rank() == 0 && !checkpoint) {
+    pretrained = load_untrained(spec, info.inputs);
+    checkpoint = std::move(pretrained->checkpoint);
+  }
   Job job(spec, info, device, world, {}, "");
 
   RestoreSource stored;
@@ -115,6 +126,7 @@ EvaluatedCheckpoint evaluate_checkpoint(const RunSpec& config, RunSpec spec, con
   if (checkpoint) {
     result.checkpoint = checkpoint->path;
     result.class_names = read_class_names(checkpoint->manifest.metadata);
+    if (result.class_names.empty()) result.class_names = info.targets[0].class_names;
   }
   return result;
 }

@@ -9,6 +9,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/error.h"
+#include "core/base/files.h"
 #include "core/base/format.h"
 #include "core/base/json.h"
 #include "core/base/log.h"
@@ -24,6 +25,7 @@
 #include "parallel/launch/ranks/run_rank.h"
 #include "run/generation/generator.h"
 #include "run/job/device.h"
+#include "run/job/pretrained.h"
 #include "run/job/trained_network.h"
 #include "run/run_spec.h"
 
@@ -42,7 +44,12 @@ std::vector<std::string> read_prompts(const GenerateOptions& options, const Lang
   const auto make_work = [] {
     return [](std::string_view text, const std::string&, WorkedText& worked) { worked.text = text; };
   };
-  const LabelledTexts found = read_labelled_texts(options.file, {}, TextClasses::absent, make_work);
+  const FileRole role{ErrorKind::data, "give the path of a file of prompts"};
+  if (!is_folder(options.file, role) && InputFile(options.file, role).size() == 0) {
+    data_error(options.file, "is empty", "give a .txt file with a prompt in each line, or a .jsonl or .csv file");
+  }
+  const LabelledTexts found =
+      read_labelled_texts(options.file, {.text_remedy = "name it `text`"}, TextClasses::absent, make_work);
   std::vector<std::string> prompts;
   for (const WorkedText& text : found.texts) prompts.push_back(text.text);
   if (language.begin_token || language.end_token) return prompts;
@@ -151,11 +158,10 @@ class Continuation {
     end_.end_token = language_.end_token;
     prompts_ = shared_prompts(options, language_, context, device_.host);
     RestoreSource stored;
-    std::optional<LoadedCheckpoint> checkpoint;
+    std::optional<NetworkWeights> weights;
     if (context.world.rank() == 0) {
-      checkpoint = load_named_checkpoint(network.checkpoint());
-      log::info(format("continues with the weights of {} (step {})", checkpoint->path, checkpoint->manifest.step));
-      stored = {&checkpoint->snapshot, checkpoint->path, network.run + "/config.yaml"};
+      weights = network.load(spec, "continues with the weights of");
+      stored = {&weights->checkpoint.snapshot, weights->checkpoint.path, network.config()};
     }
     const auto texts = static_cast<std::int64_t>(std::min(prompts_.size(), texts_at_once));
     const std::int64_t vocabulary = language_.tokenizer.tokenizer->vocabulary_size();

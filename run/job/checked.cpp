@@ -11,6 +11,7 @@
 #include "parallel/launch/plan.h"
 #include "parallel/trainer/batch_sizes.h"
 #include "parallel/trainer/training_plan.h"
+#include "run/job/causality.h"
 #include "run/job/device.h"
 #include "run/job/job.h"
 #include "run/job/kept_kernels.h"
@@ -115,6 +116,7 @@ Checked check_phase(const RunSpec& spec, const LaunchFlags& launch, bool measure
   checked.programs = build_all_programs(spec, info, strategy, checked.sizes);
   const std::vector<std::string>& warnings = checked.programs.front().programs().front().warnings;
   checked.warnings.insert(checked.warnings.end(), warnings.begin(), warnings.end());
+  if (const std::string seen = causality_warning(spec, info); !seen.empty()) checked.warnings.push_back(seen);
   check_pretrained(spec, info);
   const auto samples_of = [&sizes = checked.sizes](const RunPrograms& rank) {
     return batch_cut(sizes, rank.rank()).samples;

@@ -19,6 +19,7 @@
 #include "parallel/comm/text.h"
 #include "parallel/launch/ranks/run_rank.h"
 #include "run/job/device.h"
+#include "run/job/pretrained.h"
 #include "run/prediction/meaning.h"
 #include "run/prediction/pictures.h"
 #include "run/prediction/predictor.h"
@@ -32,18 +33,17 @@ using Put = std::function<bool(const std::string& text)>;
 
 // The checkpoint, and how the samples that it was trained on were read.
 struct Trained {
-  std::optional<LoadedCheckpoint> checkpoint;  // on rank 0
-  std::vector<KeptInput> inputs;               // on all ranks
+  std::optional<NetworkWeights> weights;  // on rank 0
+  std::vector<KeptInput> inputs;          // on all ranks
 };
 
-Trained load_trained(const TrainedNetwork& network, std::size_t inputs, RankContext& context, Stream& host) {
+Trained load_trained(const RunSpec& spec, const TrainedNetwork& network, std::size_t inputs, RankContext& context,
+                     Stream& host) {
   Trained trained;
   std::string kept;
   if (context.world.rank() == 0) {
-    trained.checkpoint = load_named_checkpoint(network.checkpoint());
-    log::info(format("predicts with the weights of {} (step {})", trained.checkpoint->path,
-                     trained.checkpoint->manifest.step));
-    const auto& metadata = trained.checkpoint->manifest.metadata;
+    trained.weights = network.load(spec, "predicts with the weights of");
+    const auto& metadata = trained.weights->checkpoint.manifest.metadata;
     if (const auto found = metadata.find(kept_input_key); found != metadata.end()) kept = found->second;
   }
   kept = broadcast_text(kept, 0, context.world.communicator(), host);
@@ -112,7 +112,7 @@ void predict_samples(const RunSpec& spec, const PredictionRequest& request, Rank
   World& world = context.world;
   RankDevice device = open_device(spec.cluster, spec.train, spec.strategy, context);
   const std::vector<DataUse::Input> inputs = data_use(spec).inputs;
-  const Trained trained = load_trained(request.network, inputs.size(), context, device.host);
+  const Trained trained = load_trained(spec, request.network, inputs.size(), context, device.host);
   const PredictionData data(spec.data, trained.inputs, inputs, request.inputs);
   if (context.world.rank() == 0) {
     for (const std::string& warning : data.warnings()) log::warning(warning);
@@ -122,12 +122,12 @@ void predict_samples(const RunSpec& spec, const PredictionRequest& request, Rank
   const std::int64_t batch = std::min(spec.train.global_batch(world.size()), data.samples());
   const auto source =
       data.batches(batch, rank, context.threads, [&](std::int64_t bytes) { return backend.allocate_host(bytes); });
+  const LoadedCheckpoint* checkpoint = trained.weights ? &trained.weights->checkpoint : nullptr;
   RestoreSource stored;
-  if (trained.checkpoint)
-    stored = {&trained.checkpoint->snapshot, trained.checkpoint->path, request.network.run + "/config.yaml"};
+  if (checkpoint != nullptr) stored = {&checkpoint->snapshot, checkpoint->path, request.network.config()};
   Predictor predictor(spec, data.inputs(), *source, rank, device, stored, world);
   std::vector<std::string> names;  // names of the first output's classes, on rank 0
-  if (trained.checkpoint) names = read_class_names(trained.checkpoint->manifest.metadata);
+  if (checkpoint != nullptr) names = read_class_names(checkpoint->manifest.metadata);
   const OutputMeanings outputs = meanings_of(spec, predictor.outputs(), names);
   const auto pictures = request.folder.empty()
                             ? std::nullopt
@@ -137,7 +137,7 @@ void predict_samples(const RunSpec& spec, const PredictionRequest& request, Rank
     predictor.run(*source, {});
     return;
   }
-  const auto writer = make_writer(request.format, outputs, data.samples(), trained.checkpoint->path);
+  const auto writer = make_writer(request.format, outputs, data.samples(), checkpoint->path);
   write_answers(request, data.samples(), [&](const Put& put) {
     bool taken = put(writer->head());
     predictor.run(*source, [&](const Predictions& found) {

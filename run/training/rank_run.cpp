@@ -24,6 +24,7 @@
 #include "parallel/plan/prediction.h"
 #include "parallel/trainer/resume.h"
 #include "parallel/trainer/training_plan.h"
+#include "run/job/causality.h"
 #include "run/job/job.h"
 #include "run/training/run_files.h"
 #include "run/training/run_metadata.h"
@@ -138,6 +139,8 @@ void begin_run(RankRun& run, Job& job, const TrainOptions& train, const Training
     }
     for (const std::string& warning : run.data.info().warnings) log::warning(warning);
     for (const std::string& warning : job.engine().program(0).program.warnings) log::warning(warning);
+    const std::string seen = causality_warning(run.spec, run.data.info());
+    if (!seen.empty()) log::warning(seen);
     const std::string short_run = warmup_warning(train, run.data.info(), run.context.world.size());
     if (!short_run.empty()) log::warning(short_run);
     if (train.rate_factor() != 1) {

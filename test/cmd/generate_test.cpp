@@ -1,5 +1,6 @@
 // Tests predict --prompt: a small language model learns a text by heart, and writes it again.
 #include <algorithm>
+#include <filesystem>
 
 #include "core/base/json.h"
 #include "test/catch.h"
@@ -57,6 +58,82 @@ TEST_CASE("a language model continues a prompt by what it has learned by heart, 
   CHECK(found.errors.find("60 new tokens in ") != std::string::npos);
   CHECK((found.errors.find("the layer 'memory' (recurrent) reads all earlier positions") != std::string::npos) ==
         recurrent);
+}
+
+TEST_CASE("an imported network is used without training: its weights are those of the folder") {
+  Folder folder;
+  train(folder, gpt);
+  REQUIRE(trainctl(folder, {"export", "run", "--format", "huggingface", "-o", "hub"}).code == 0);
+  REQUIRE(trainctl(folder, {"import", "hub", "-o", "imported"}).code == 0);
+  std::filesystem::rename(folder / "run", folder / "trained");
+  const std::vector<std::string> tokens{"--set", "data.tokenizer=bytes"};  // a folder has no file of this tokenizer
+  std::vector<std::string> arguments{"predict", "imported/hub.yaml", "--prompt", "pack my box w", "--temperature",
+                                     "0",       "--max-tokens",      "30"};
+  arguments.insert(arguments.end(), tokens.begin(), tokens.end());
+  const Finished found = trainctl(folder, arguments);
+  INFO(found.errors);
+  REQUIRE(found.code == 0);
+  CHECK(found.out == (std::string(sentence) + sentence).substr(0, 43) + "\n");
+  CHECK(contains(found.errors, "imported/hub.yaml has no run with a checkpoint: uses the pretrained weights of"));
+
+  const auto evaluated = [&](std::vector<std::string> of) {
+    of.insert(of.begin(), "eval");
+    of.insert(of.end(), {"--data", "training", "--ranks", "1", "--json"});
+    const Finished run = trainctl(folder, of);
+    INFO(run.errors);
+    REQUIRE(run.code == 0);
+    return Json::parse(run.out).at("loss").get<double>();
+  };
+  const double loss = evaluated({"imported/hub.yaml", "--set", "data.tokenizer=bytes", "--set",
+                                 "data.path=" + (folder / "jugs.txt"), "--set", "data.stride=3"});
+  CHECK(loss == Approx(evaluated({"jugs.yaml", "--run", "trained"})).epsilon(1e-4));
+  const Finished again = trainctl(folder, {"export", "imported/hub.yaml", "--format", "huggingface", "-o", "copy"});
+  INFO(again.errors);
+  REQUIRE(again.code == 0);
+  CHECK(read_file(folder / "copy/model.safetensors") == read_file(folder / "hub/model.safetensors"));
+}
+
+TEST_CASE("a network with layers that the pretrained weights lack must be trained first") {
+  Folder folder;
+  train(folder, gpt);
+  REQUIRE(trainctl(folder, {"export", "run", "--format", "safetensors", "-o", "w.safetensors"}).code == 0);
+  folder.write(
+      "head.yaml",
+      "data: {dataset: text, positions: 24, tokenizer: bytes}\n"
+      "model: {preset: gpt2, with: {vocabulary: 257, positions: 24, layers: 2, heads: 2, head_size: 16, width: "
+      "32, mlp: 64}, weights: {file: w.safetensors, allow_missing: true}}\n"
+      "train: {loss: sparse_categorical_crossentropy}\n");
+  const Finished found = trainctl(folder, {"predict", "head.yaml", "--prompt", "pack"});
+  CHECK(found.code == 2);
+  CHECK(contains(found.errors, "w.safetensors gives no weights to the layers "));
+  CHECK(contains(found.errors, "train first"));
+  CHECK(contains(trainctl(folder, {"run", "head.yaml"}).errors, "train needs 'optimizer'"));
+}
+
+TEST_CASE("check and run warn of a language model that sees the tokens that it predicts") {
+  Folder folder;
+  std::string text;
+  for (int i = 0; i < 20; ++i) text += sentence;
+  folder.write("jugs.txt", text);
+  const auto errors_of = [&](const std::string& command, const std::string& causal) {
+    folder.write("seen.yaml",
+                 "data: {dataset: text, path: jugs.txt, positions: 8}\n"
+                 "model: {layers: [{embedding: {input_dim: 257, output_dim: 8}}, {multi_head_attention: {num_heads: 1, "
+                 "key_dim: 8, use_causal_mask: " +
+                     causal +
+                     ", name: looks}}, {dense: {units: 257, activation: softmax}}]}\n"
+                     "train: {batch_size: 8, max_steps: 1, loss: sparse_categorical_crossentropy, optimizer: adam}\n");
+    const Finished end = trainctl(folder, {command, "seen.yaml", "--ranks", "1"});
+    CAPTURE(command, tail(end.errors));
+    REQUIRE(end.code == 0);
+    return end.errors;
+  };
+  for (const char* command : {"check", "run"}) {
+    const std::string warning = errors_of(command, "false");
+    CHECK(contains(warning, "the layer 'looks' (attention) may read later positions"));
+    CHECK(contains(warning, "use_causal_mask: true"));
+    CHECK_FALSE(contains(errors_of(command, "true"), "later positions"));
+  }
 }
 
 TEST_CASE("prompts of a file are continued alike on any number of ranks") {

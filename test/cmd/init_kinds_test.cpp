@@ -149,6 +149,13 @@ TEST_CASE("init accepts empty, linked and capital files of texts, and refuses to
        },
        false,
        {"one class only: 'x'"}},
+      {"chats.jsonl",
+       [](const Folder& f) {
+         f.write("chats.jsonl", R"({"id": 7, "messages": [{"role": "user", "content": "hello there"}]})");
+       },
+       false,
+       {"the object holds no text; its keys are: id, messages",
+        R"(jq -c '{text: ([.messages[] | .role + ": " + .content] | join("\n"))}' chats.jsonl > texts.jsonl)"}},
       {"large.jsonl",
        [](const Folder& f) {
          std::string lines;

@@ -281,6 +281,21 @@ TEST_CASE("init writes a language model for text, and a classifier for texts wit
   for (const char* path : {"reviews.jsonl", "classes"}) {
     CHECK(made(path, "a bag of words on texts, 2 classes").back()["validation"]["accuracy"].get<double>() > 0.9);
   }
+  const Finished all = trainctl(folder, {"init", "only.jsonl", "--force"});
+  CHECK_FALSE(contains(all.out, "note:"));
+  const Finished some = trainctl(folder, {"init", "reviews.jsonl", "--force"});
+  CHECK(
+      contains(some.out, "'review' of each line is read as the text, and 'sentiment' as its class, and the key id is"));
+  lines.clear();
+  for (int i = 0; i < 40; ++i) {
+    lines += json_text(Json{{"prompt", format("Which number follows {}?", i)}, {"completion", format("It is {}.", i)}});
+    lines += "\n";
+  }
+  folder.write("pairs.jsonl", lines);
+  const Finished pairs = trainctl(folder, {"init", "pairs.jsonl"});
+  REQUIRE(pairs.code == 0);
+  CHECK(contains(pairs.out, "'prompt' of each line is read as the text, and the key completion is left out"));
+  CHECK(contains(pairs.out, "jq -c '{text: (.prompt + .completion)}' pairs.jsonl > joined.jsonl"));
   const Finished other = trainctl(folder, {"init", "reviews.jsonl", "--target", "id", "--out", "other"});
   CHECK(contains(other.out, "a bag of words on texts, 200 classes"));
 }

@@ -73,6 +73,28 @@ TEST_CASE("tokenizer train writes a tokenizer that encodes its corpus") {
   CHECK(contains(trainctl(folder, {"tokenizer", "train", "a.txt"}).errors, "tokenizer train requires --out"));
 }
 
+TEST_CASE("tokenizer train reads the texts of lines of JSON, tables and folders, without their syntax") {
+  const Folder folder;
+  folder.write("plain.txt", "low lower\n\"quoted\" text");
+  folder.write("texts/a.jsonl", R"({"id": 12345, "body": "low lower\n\"quoted\" text"})");
+  folder.write("rows.csv", "number,body\n777,\"low lower\n\"\"quoted\"\" text\"\n");
+  const auto tokens = [&](const std::string& path) {
+    const Finished run = trainctl(folder, {"tokenizer", "train", path, "--text-column", "body", "--vocabulary-size",
+                                           "290", "--out", "t.json", "--force"});
+    INFO(run.errors);
+    REQUIRE(run.code == 0);
+    return Json::parse(read_file(folder / "t.json")).at("model").at("vocab");
+  };
+  const Json expected = tokens("plain.txt");
+  CHECK(expected.size() > 270);
+  CHECK(tokens("texts") == expected);
+  CHECK(tokens("rows.csv") == expected);
+  const Finished run = trainctl(folder, {"tokenizer", "train", "rows.csv", "--out", "n.json"});
+  CHECK(run.code == 3);
+  CHECK(contains(run.errors,
+                 "rows.csv: has no column 'text'; its columns are: number, body; name it with --text-column"));
+}
+
 TEST_CASE("tokenizer refuses bad files and texts with one error each, which names the place and a remedy") {
   const Folder folder;
   const auto refused = [&](const std::vector<std::string>& words, int code, const std::string& message) {

@@ -123,7 +123,7 @@ TEST_CASE("values of a wrong type are refused") {
       {"epochs: 2", "epochs: 2.5", "c.yaml:13:11: epochs must be a whole number or none, not '2.5'"},
       {"epochs: 2", "epochs: '2'", "c.yaml:13:11: epochs must be a whole number or none, not the string '2'"},
       {"epochs: 2", "epochs: [2]", "c.yaml:13:11: epochs must be a whole number or none, not a list"},
-      {"epochs: 2", "epochs:", "c.yaml:13:3: epochs must be a whole number or none, not nothing"},
+      {"epochs: 2", "epochs:", "c.yaml:13:3: epochs must be a whole number or none, not nothing; write none"},
       {"epochs: 2", "epochs: 99999999999999999999",
        "c.yaml:13:11: epochs must be a whole number or none, not '99999999999999999999'"},
       {"learning_rate: 0.1", "learning_rate: fast", "c.yaml:16:41: learning_rate must be a number, not 'fast'"},
@@ -154,6 +154,8 @@ TEST_CASE("values of a wrong type are refused") {
        "c.yaml:16:14: optimizer must be the name of one optimizer or a map with its name, not a list"},
       {"optimizer: {name: sgd, learning_rate: 0.1}", "optimizer: {learning_rate: 0.1}",
        "c.yaml:16:14: optimizer must be the name of one optimizer or a map with its name, not a map"},
+      {"optimizer: {name: sgd, learning_rate: 0.1}", "optimizer: {sgd: {learning_rate: 0.1}}",
+       "c.yaml:16:14: the options of optimizer 'sgd' stand beside its name: write {name: sgd, learning_rate: ...}"},
       {"- dense: {units: 10, activation: softmax}", "- dense:\n      units: 10",
        "c.yaml:11:7: 'units' is on the same level as layer 'dense', not below it (indent it further, or begin a list "
        "item with "

@@ -187,7 +187,9 @@ struct ClassifiedTextOptions final : DatasetOptions, TextNumbering {
  private:
   std::shared_ptr<const Dataset> open_texts(const std::string& path, const DeclaredInfo& declared,
                                             TextClasses classes) const {
-    return std::make_shared<ClassifiedTexts>(path, CorpusFormat{text_column, class_column}, *this, declared, classes);
+    CorpusFormat columns{text_column, class_column};
+    if (classes == TextClasses::absent) columns.text_remedy = "name it with --set data.text_column=NAME";
+    return std::make_shared<ClassifiedTexts>(path, columns, *this, declared, classes);
   }
 };
 

@@ -14,6 +14,8 @@ namespace trainctl {
 struct CorpusFormat {
   std::string text_column = "text";  // the key of the text in .jsonl files, and its column in .csv files
   std::string class_column;          // of the name of the text's class; empty: texts have no classes
+  // What to do if a file has no such text; empty: "set `text_column`".
+  std::string text_remedy = {};
 };
 
 // A file of plain text is one document, each line of an .jsonl file and each row of a .csv file is one.

@@ -47,21 +47,26 @@ std::optional<std::size_t> last_cut(std::string_view text, const CutTest& may_cu
   return std::nullopt;
 }
 
-std::size_t corpus_column(const std::vector<std::string>& names, const std::string& column, const char* key,
+std::string remedy_of_text(const CorpusFormat& format) {
+  return format.text_remedy.empty() ? "set `text_column`" : format.text_remedy;
+}
+
+constexpr const char* remedy_of_class = "set `class_column`";
+
+std::size_t corpus_column(const std::vector<std::string>& names, const std::string& column, const std::string& remedy,
                           const std::string& path) {
   const auto found = std::find(names.begin(), names.end(), column);
   if (found == names.end()) {
     std::string all;
     for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
-    data_error(path, format("has no column '{}'; its columns are: {}", column, all), format("set `{}`", key));
+    data_error(path, format("has no column '{}'; its columns are: {}", column, all), remedy);
   }
   return static_cast<std::size_t>(found - names.begin());
 }
 
 // The value of a key in a line of JSON. A class may also be a whole number or a truth value.
-std::string value_of_json(const Json& json, const std::string& key, const char* option, bool is_class,
+std::string value_of_json(const Json& json, const std::string& key, const std::string& remedy, bool is_class,
                           const SourceLocation& location) {
-  const std::string remedy = format("set `{}`", option);
   const auto found = json.find(key);
   if (found == json.end()) {
     std::string keys;
@@ -116,9 +121,9 @@ Json object_of(std::string_view line, const SourceLocation& location) {
 CorpusRow row_of_json(std::string_view line, const CorpusFormat& format, const SourceLocation& location) {
   const Json json = object_of(line, location);
   CorpusRow row;
-  row.text = value_of_json(json, format.text_column, "text_column", false, location);
+  row.text = value_of_json(json, format.text_column, remedy_of_text(format), false, location);
   if (format.class_column.empty()) return row;
-  row.class_name = value_of_json(json, format.class_column, "class_column", true, location);
+  row.class_name = value_of_json(json, format.class_column, remedy_of_class, true, location);
   return row;
 }
 
@@ -147,9 +152,9 @@ bool CorpusPieces::next(CorpusPiece& piece) {
       if (file.kind == CorpusFileKind::table) {
         const std::vector<std::string> names = column_names(file.path, {.header = {true}});
         open_->columns = names.size();
-        open_->text = corpus_column(names, format_.text_column, "text_column", file.path);
+        open_->text = corpus_column(names, format_.text_column, remedy_of_text(format_), file.path);
         if (!format_.class_column.empty()) {
-          open_->class_name = corpus_column(names, format_.class_column, "class_column", file.path);
+          open_->class_name = corpus_column(names, format_.class_column, remedy_of_class, file.path);
         }
         open_->rows = std::make_unique<CsvLines>(file.path, ',');
         std::vector<std::string_view> header;

@@ -132,8 +132,26 @@ static TokenStream open_plain_tokens(const std::string& path, TokenType type) {
   return stream;
 }
 
+// Whether every second id of the beginning is 0, and others are not: the ids have four bytes.
+static bool looks_twice_as_wide(const Array& tokens) {
+  constexpr std::int64_t fewest = 32, most = 1 << 16;
+  const std::int64_t count = std::min(tokens.shape[0], most);
+  std::vector<std::int64_t> ids(static_cast<std::size_t>(count));
+  convert(tokens, 0, count, ids.data());
+  bool any = false;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    if (i % 2 == 1 && ids[i] != 0) return false;
+    any = any || ids[i] != 0;
+  }
+  return any && count >= fewest;
+}
+
 TokenStream open_foreign_tokens(const std::string& path, TokenType type) {
   TokenStream stream = open_plain_tokens(path, type);
+  const bool by_option = has_ending(path, {".bin"}) && stream.offset == 0 && stream.documents.size() == 0;
+  if (by_option && stream.tokens.type == ElementType::uint16 && looks_twice_as_wide(stream.tokens)) {
+    stream.warning = format("{}: every second id is 0, as if its ids had four bytes: set `dtype: uint32`", path);
+  }
   stream.fingerprint = format("{} {:016x}", static_cast<int>(stream.tokens.type), content_hash(stream.tokens.bytes));
   return stream;
 }

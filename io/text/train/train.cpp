@@ -69,6 +69,19 @@ Json model_json(const VocabularyRequest& request) {
           {"ignore_merges", false}};
 }
 
+// A WordPiece vocabulary with [CLS] and [SEP] puts them around a text, as BERT's tokenizer does.
+Json post_processor_json(const VocabularyRequest& request) {
+  if (request.kind != VocabularyKind::word_piece) return nullptr;
+  const auto token = [&](const char* text) -> Json {
+    const auto found = std::find(request.special_tokens.begin(), request.special_tokens.end(), text);
+    if (found == request.special_tokens.end()) return nullptr;
+    return Json::array({text, found - request.special_tokens.begin()});
+  };
+  const Json first = token("[CLS]"), last = token("[SEP]");
+  if (first.is_null() || last.is_null()) return nullptr;
+  return {{"type", "BertProcessing"}, {"sep", last}, {"cls", first}};
+}
+
 // The text of the file. The lists of the vocabulary and the merges, whose keys a tree would search one after the other,
 // are put in as text.
 std::string file_text(const VocabularyRequest& request, const TrainedVocabulary& trained) {
@@ -95,7 +108,7 @@ std::string file_text(const VocabularyRequest& request, const TrainedVocabulary&
                      {"added_tokens", added},
                      {"normalizer", bpe ? Json() : bert},
                      {"pre_tokenizer", pre_tokenizer_json(request)},
-                     {"post_processor", nullptr},
+                     {"post_processor", post_processor_json(request)},
                      {"decoder", bpe ? byte_level_json(true) : word_piece_decoder},
                      {"model", model_json(request)}};
   std::string text = json_text(file);
@@ -121,7 +134,7 @@ TrainedTokenizer train_tokenizer(const VocabularyRequest& request) {
   const bool bpe = request.kind == VocabularyKind::bpe;
   require(request.pattern != Pattern::cl100k, "tokenizer.json cannot hold this pattern");
   const auto line_words = [&] { return bpe ? byte_level_words(request.pattern) : bert_words(request.lower_case); };
-  WordCounts words = count_words(request.files, request.threads, line_words, !bpe, "WordPiece");
+  WordCounts words = count_words(request.files, request.texts, request.threads, line_words, !bpe, "WordPiece");
   if (words.empty()) {
     throw Error(ErrorKind::data, "the files of the corpus have no words", "give text files that are not empty");
   }

@@ -6,6 +6,7 @@
 
 #include "io/text/split/splitter.h"
 #include "io/text/train/bpe_trainer.h"
+#include "io/text/train/word_counts.h"
 
 namespace trainctl {
 
@@ -13,9 +14,10 @@ enum class VocabularyKind { bpe, word_piece };
 
 struct VocabularyRequest {
   VocabularyKind kind = VocabularyKind::bpe;  // bpe: byte-level
-  std::vector<std::string> files;
-  Pattern pattern = Pattern::gpt2;  // bpe: how texts are split into words; not cl100k
-  bool lower_case = true;           // word_piece: letters become lower case and lose their accents
+  std::vector<std::string> files;             // of plain text, which are counted line by line
+  NextTexts texts = {};                       // further texts
+  Pattern pattern = Pattern::gpt2;            // bpe: how texts are split into words; not cl100k
+  bool lower_case = true;                     // word_piece: letters become lower case and lose their accents
   int threads = 1;
   std::int64_t vocabulary_size = 30000, min_frequency = 0;
   std::vector<std::string> special_tokens;  // word_piece: [UNK] must be one of them

@@ -91,7 +91,8 @@ void TrainingLoop::require_weight() const {
   throw Error(
       ErrorKind::data,
       format("no sample of epoch {:.6g} weighs more than 0, so that the network cannot learn from them", epoch()),
-      "check the weights of the data, train.class_weights, and samples that were skipped");
+      "check the weights and masks of the data, train.class_weights, and samples that were skipped; with "
+      "`ignore_index` in the loss, whether all targets are that number");
 }
 
 EndEvent TrainingLoop::end(bool completed) const {

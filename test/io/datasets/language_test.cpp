@@ -220,6 +220,18 @@ TEST_CASE("text: token files of all kinds give the same samples") {
     REQUIRE(rows.size() == expected.size());
     for (std::size_t i = 0; i < rows.size(); ++i) CHECK(rows[i].inputs == expected[i].inputs);
   }
+  std::vector<std::uint32_t> small(wide.begin(), wide.end());
+  for (std::uint32_t& id : small) id %= 50'000;
+  write_file(folder / "small.bin", raw(small));
+  const auto warnings = [&](const std::string& file) {
+    return OpenedText(folder, first + (folder / file)).data.info().warnings;
+  };
+  CHECK(warnings("narrow.bin").empty());
+  CHECK(warnings("small.bin, dtype: uint32").empty());
+  REQUIRE(warnings("small.bin").size() == 1);
+  CHECK(contains(warnings("small.bin")[0],
+                 "small.bin: every second id is 0, as if its ids had four bytes: set `dtype: "
+                 "uint32`"));
   const auto by_document = OpenedText(folder, "packing: false, " + first + (folder / "megatron.bin")).rows();
   REQUIRE(by_document.size() == 3);
   CHECK(by_document[1].inputs[0] == part(ids, 100, 10));

@@ -1,5 +1,12 @@
 // Tests training: byte-level BPE equals the vocabularies of tokenizers, and WordPiece those that a person can compute.
 #include "io/text/train/train.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <random>
+
 #include "core/base/error.h"
 #include "core/base/json.h"
 #include "io/text/files/tokenizer_json.h"
@@ -71,6 +78,57 @@ TEST_CASE("training: a word piece vocabulary is read again, and encodes its own 
   const auto ids = ids_of(*tokenizer, "The single Man\n");
   CHECK(std::find(ids.begin(), ids.end(), 1) == ids.end());
   CHECK(tokenizer->decode(ids) == "the single man");
+}
+
+TEST_CASE("training: a word piece vocabulary puts [CLS] and [SEP] around a text if it has both") {
+  VocabularyRequest request;
+  request.kind = VocabularyKind::word_piece;
+  request.files = {golden_path("corpus.txt")};
+  request.vocabulary_size = 1200;
+  request.special_tokens = {"[UNK]", "[SEP]", "[PAD]", "[CLS]"};
+  const Json written = Json::parse(train_tokenizer(request).json)["post_processor"];
+  CHECK(written == Json::parse(R"({"type": "BertProcessing", "sep": ["[SEP]", 1], "cls": ["[CLS]", 3]})"));
+  const auto tokenizer = read_tokenizer(train_tokenizer(request).json, "mine");
+  CHECK(tokenizer->ids_before() == std::vector<TokenId>{3});
+  CHECK(tokenizer->ids_after() == std::vector<TokenId>{1});
+  request.special_tokens = {"[UNK]", "[SEP]"};
+  CHECK(read_tokenizer(train_tokenizer(request).json, "mine")->ids_after().empty());
+}
+
+TEST_CASE("training counts the words of further texts as of lines of a file, on any number of threads") {
+  std::vector<std::string> texts;
+  std::string lines;
+  std::mt19937 random(6);
+  for (int i = 0; i < 300; ++i) {
+    std::string text;
+    for (int k = 0; k < 9; ++k) text += "w" + std::to_string(random() % 40) + " ";
+    texts.push_back(text + "\n");
+    lines += texts.back();
+  }
+  const std::string path = std::filesystem::temp_directory_path() / ("trainctl-lines-" + std::to_string(getpid()));
+  std::ofstream(path) << lines;
+  VocabularyRequest of_file = byte_level_request(Pattern::gpt2, 0), of_texts = of_file;
+  of_file.files = {path};
+  of_texts.files.clear();
+  const std::string expected = train_tokenizer(of_file).json;
+  std::filesystem::remove(path);
+  for (const int threads : {1, 3}) {
+    std::size_t next = 0;
+    of_texts.threads = threads;
+    of_texts.texts = [&]() -> std::optional<Texts> {
+      if (next == texts.size()) return std::nullopt;
+      return [text = texts[next++]](const auto& visit) { visit(text, "a text"); };
+    };
+    CHECK(train_tokenizer(of_texts).json == expected);
+  }
+  of_texts.kind = VocabularyKind::word_piece;
+  of_texts.special_tokens = {"[UNK]"};
+  bool given = false;
+  of_texts.texts = [&]() -> std::optional<Texts> {
+    if (std::exchange(given, true)) return std::nullopt;
+    return [](const auto& visit) { visit("caf\xe9", "a.jsonl, line 4"); };
+  };
+  CHECK_THROWS_WITH(train_tokenizer(of_texts), Catch::Matchers::Contains("a.jsonl, line 4: byte 3 is not UTF-8"));
 }
 
 TEST_CASE("training refuses a vocabulary that is too small, and an empty corpus") {
