@@ -66,6 +66,41 @@ TEST_CASE("only ranks of one stage are compared, and a hot GPU is named as the r
   CHECK(found->why == Lateness::thermal);
 }
 
+TEST_CASE("a rank that no other rank equals is compared with its own fastest steps") {
+  std::mt19937 random(std::random_device{}());
+  std::uniform_real_distribution<double> any(0, 1);
+  for (int round = 0; round < 200; ++round) {
+    const std::size_t ranks = 2 + random() % 4, late = random() % ranks;
+    std::vector<double> data(ranks), computing(ranks);
+    std::vector<int> all(ranks);
+    for (std::size_t i = 0; i < ranks; ++i) {
+      all[i] = static_cast<int>(i);
+      computing[i] = 20e-3 + 60e-3 * any(random);
+    }
+    const std::vector<double> nothing(ranks);
+    const auto noisy = [&](std::vector<double> seconds) {
+      for (double& each : seconds) each += 1e-3 * any(random);
+      return seconds;
+    };
+    StragglersOfUnlike stragglers;
+    for (int i = 0; i < 5; ++i) {
+      CHECK_FALSE(stragglers.add(all, times_of(noisy(data), noisy(computing), nothing, 10)));
+    }
+    const int reason = static_cast<int>(random() % 3);  // 2: all ranks become slower
+    const double delay = 20e-3 + 40e-3 * any(random);
+    for (std::size_t i = 0; i < ranks; ++i) {
+      if (i == late || reason == 2) (reason == 0 ? data : computing)[i] += delay;
+    }
+    const auto found = stragglers.add(all, times_of(noisy(data), noisy(computing), nothing, 10));
+    REQUIRE(found.has_value() == (reason < 2));
+    if (!found) continue;
+    CHECK(found->rank == static_cast<int>(late));
+    CHECK(found->why == (reason == 0 ? Lateness::data : Lateness::compute));
+    CHECK(found->own - found->others == Approx(delay).margin(1.1e-3));
+    CHECK(describe(*found, std::vector<std::string>(ranks, "n1")).find(" before") != std::string::npos);
+  }
+}
+
 TEST_CASE("a straggler is told after three comparisons, and again only when its rank or its reason changes") {
   StragglerNews news;
   const Straggler slow{.rank = 1, .why = Lateness::data}, other{.rank = 1, .why = Lateness::compute};
