@@ -88,13 +88,13 @@ std::optional<Straggler> StragglersOfUnlike::add(std::span<const int> ranks, std
       const double seconds = of(ranks[i], &RankSeconds::all);
       const double share = (excess(i) - std::max(median(std::move(of_others)), 0.0)) / std::max(seconds, 1e-9);
       if (share < smallest_share || (found && share <= found->share)) continue;
-      found = {.rank = ranks[i],
-               .why = reason(part, ranks[i], throttled),
-               .share = share,
-               .own = of(ranks[i], part),
-               .others = fastest_[i].*part,
-               .seconds = seconds,
-               .is_alone = true};
+      found = Straggler{.rank = ranks[i],
+                        .why = reason(part, ranks[i], throttled),
+                        .share = share,
+                        .own = of(ranks[i], part),
+                        .others = fastest_[i].*part,
+                        .seconds = seconds,
+                        .is_alone = true};
     }
     for (std::size_t i = 0; i < ranks.size(); ++i) fastest_[i].*part = std::min(fastest_[i].*part, of(ranks[i], part));
   }

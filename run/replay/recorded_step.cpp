@@ -22,7 +22,7 @@ std::optional<RecordedNotFinite> recorded_not_finite(const std::string& run, std
     if (json.is_discarded() || json.value("step", std::int64_t{-1}) != step) continue;
     found.reset();
     if (!is_not_finite) continue;
-    found = {json.value("cause", ""), fault_before_step(run, "nan", step)};
+    found = RecordedNotFinite{json.value("cause", ""), fault_before_step(run, "nan", step)};
     started_again = false;
   }
   return found;
