@@ -36,6 +36,16 @@ double usual(std::span<const int> ranks, std::span<const RankSeconds> times, int
   return median(std::move(values));
 }
 
+// The seconds of a step. A rank may have left out some of its time (StragglerWatch::restart()), for which others
+// waited.
+double step_seconds(std::span<const int> ranks, std::span<const RankSeconds> times) {
+  double longest = 0;
+  for (int rank : ranks) {
+    longest = std::max(longest, per_step(times[static_cast<std::size_t>(rank)], &RankSeconds::all));
+  }
+  return longest;
+}
+
 Lateness reason(Part part, int rank, std::span<const int> throttled) {
   if (part == &RankSeconds::data) return Lateness::data;
   const bool is_hot = std::find(throttled.begin(), throttled.end(), rank) != throttled.end();
@@ -54,7 +64,7 @@ std::optional<Straggler> find_straggler(std::span<const int> ranks, std::span<co
     return of(a, &RankSeconds::communicating) < of(b, &RankSeconds::communicating);
   });
   const auto excess = [&](Part part) { return of(late, part) - usual(ranks, times, late, part); };
-  Straggler found{.rank = late, .seconds = of(late, &RankSeconds::all)};
+  Straggler found{.rank = late, .seconds = step_seconds(ranks, times)};
   const double waits = -excess(&RankSeconds::communicating);
   found.share = waits / std::max(found.seconds, 1e-9);
   if (found.share < smallest_share) return {};
@@ -75,6 +85,7 @@ std::optional<Straggler> find_straggler(std::span<const int> ranks, std::span<co
 std::optional<Straggler> StragglersOfUnlike::add(std::span<const int> ranks, std::span<const RankSeconds> times,
                                                  std::span<const int> throttled) {
   const auto of = [&](int rank, Part part) { return per_step(times[static_cast<std::size_t>(rank)], part); };
+  const double seconds = step_seconds(ranks, times);
   const bool is_first = fastest_.empty();
   if (is_first) fastest_.resize(ranks.size(), {.data = HUGE_VAL, .computing = HUGE_VAL});
   std::optional<Straggler> found;
@@ -85,7 +96,6 @@ std::optional<Straggler> StragglersOfUnlike::add(std::span<const int> ranks, std
       for (std::size_t k = 0; k < ranks.size(); ++k) {
         if (k != i) of_others.push_back(excess(k));
       }
-      const double seconds = of(ranks[i], &RankSeconds::all);
       const double share = (excess(i) - std::max(median(std::move(of_others)), 0.0)) / std::max(seconds, 1e-9);
       if (share < smallest_share || (found && share <= found->share)) continue;
       found = Straggler{.rank = ranks[i],
