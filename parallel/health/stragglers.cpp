@@ -16,8 +16,8 @@ namespace {
 constexpr double smallest_share = 0.1;  // of a step
 constexpr double smallest_rest = 0.2;   // of a step, if neither data nor computing is slow
 constexpr double long_window = 1;       // seconds of a comparison; shorter times vary by chance
-constexpr double short_window = 0.2;    // seconds of a comparison until a straggler was told
-constexpr std::int64_t short_window_steps = 10;
+constexpr double short_window = 0.15;   // seconds of a comparison until a straggler was told
+constexpr std::int64_t short_window_steps = 8;
 constexpr double exchange_seconds = 0.2;        // between exchanges, so that a slow-down delays the next one by little
 constexpr std::uint64_t too_hot = 0x20 | 0x40;  // reasons of NVML for a lowered clock
 
@@ -111,12 +111,13 @@ std::optional<Straggler> StragglersOfUnlike::add(std::span<const int> ranks, std
   return found;
 }
 
-bool StragglerNews::add(const std::optional<Straggler>& found) {
+bool StragglerNews::add(const std::optional<Straggler>& found, bool is_short) {
   std::optional<std::pair<int, Lateness>> now;
   if (found) now = {found->rank, found->why};
-  times_ = now == last_ ? times_ + 1 : 1;
+  if (now != last_) times_ = 0;
+  times_ += is_short ? 1 : 2;
   last_ = now;
-  if (times_ < comparisons || now == told_) return false;
+  if (times_ < short_comparisons || now == told_) return false;
   told_ = now;
   has_told_ = has_told_ || found.has_value();
   return found.has_value();
@@ -217,7 +218,7 @@ void StragglerWatch::compare(std::span<const RankSeconds> times, std::span<const
   for (std::size_t i = 0; i < news_.size(); ++i) {
     const std::optional<Straggler> found =
         i < alike_.size() ? find_straggler(alike_[i], times, hot) : of_unlike_.add(unlike_, times, hot);
-    if (news_[i].add(found)) log::warning(describe(*found, hosts_));
+    if (news_[i].add(found, times.front().all < long_window)) log::warning(describe(*found, hosts_));
   }
 }
 

@@ -56,20 +56,20 @@ class StragglersOfUnlike {
   std::vector<RankSeconds> fastest_;  // smallest seconds per step of each rank in `ranks`
 };
 
-// Decides when a straggler is told: once three comparisons in a row have found the same rank and the same reason, and
-// again only when one of them has changed.
+// Decides when a straggler is told: once three comparisons in a row, or six of a short time, have found the same rank
+// and the same reason, and again only when one of them has changed.
 class StragglerNews {
  public:
   // Adds a comparison. Returns whether its straggler is to be told.
-  bool add(const std::optional<Straggler>& found);
+  bool add(const std::optional<Straggler>& found, bool is_short = false);
   // Whether a straggler was told before.
   bool has_told() const { return has_told_; }
 
  private:
-  static constexpr int comparisons = 3;
+  static constexpr int short_comparisons = 6;  // a comparison that is not short counts as two
 
   std::optional<std::pair<int, Lateness>> last_, told_;
-  int times_ = 0;  // comparisons in a row that have found last_
+  int times_ = 0;  // of the comparisons in a row that have found last_
   bool has_told_ = false;
 };
 
@@ -79,7 +79,7 @@ std::string describe(const Straggler& straggler, const std::vector<std::string>&
 
 // Watches the steps of a run. About five times a second the ranks exchange their times by one all_gather of a few
 // bytes. Rank 0 compares the times of each second and logs stragglers. Until it has logged the first one, it compares
-// the times of ten steps if these take 0.2 s, so that a straggler is told within some 30 steps.
+// the times of eight steps if these take 0.15 s, so that a straggler is told within some 50 steps.
 class StragglerWatch {
  public:
   // `hosts`: the host name of each rank. `stages`: the number of each rank's pipeline stage; only ranks of one stage do

@@ -124,6 +124,19 @@ TEST_CASE("a straggler is told after three comparisons, and again only when its 
   CHECK(told(other, 3) == 1);
 }
 
+TEST_CASE("short comparisons count half") {
+  StragglerNews news;
+  const Straggler slow{.rank = 1, .why = Lateness::data}, other{.rank = 0, .why = Lateness::data};
+  for (int i = 0; i < 5; ++i) CHECK_FALSE(news.add(slow, true));
+  CHECK_FALSE(news.add(other, true));
+  for (int i = 0; i < 5; ++i) CHECK_FALSE(news.add(slow, true));
+  CHECK_FALSE(news.has_told());
+  CHECK(news.add(slow, true));
+  CHECK(news.has_told());
+  for (int i = 0; i < 2; ++i) CHECK_FALSE(news.add(other));
+  CHECK(news.add(other));
+}
+
 TEST_CASE("a straggler is described with its host, its cost and what is slow") {
   const Straggler slow{.rank = 3, .why = Lateness::data, .share = 0.18, .own = 0.041, .others = 0.002, .seconds = 0.12};
   CHECK(describe(slow, {"n1", "n1", "n2", "n2"}) ==
