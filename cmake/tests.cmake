@@ -167,7 +167,7 @@ trainctl_script_test(tensorboard runs 600 python3 ${test}/io/metrics/tensorboard
 trainctl_script_test(report runs 600 python3 ${test}/io/report/report_test.py $<TARGET_FILE:trainctl>)
 trainctl_script_test(kubernetes runs 300 python3 ${test}/kubernetes/manifest_test.py $<TARGET_FILE:trainctl>)
 trainctl_script_test(docs runs 900 python3 ${test}/docs/docs_test.py $<TARGET_FILE:trainctl>)
-trainctl_script_test(fault_runs runs 1500 python3 ${scripts}/bench/fault_runs/campaign.py --runs 7 --seed 1
+trainctl_script_test(fault_runs runs 2400 python3 ${scripts}/bench/fault_runs/campaign.py --runs 30 --jobs 2 --seed 1
   --trainctl $<TARGET_FILE:trainctl>)
 trainctl_script_test(mutated_configs runs 600 python3 ${scripts}/bench/mutate-configs --count 40 --seed 2
   --trainctl $<TARGET_FILE:trainctl>)

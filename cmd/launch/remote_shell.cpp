@@ -1,4 +1,4 @@
-// trainctl remote-shell: the command that mpirun starts instead of ssh if TF_CONFIG names the hosts.
+// trainctl remote-shell: the command that mpirun and the supervisor start instead of ssh if TF_CONFIG names the hosts.
 #include <CLI/CLI.hpp>
 #include <cstddef>
 #include <memory>

@@ -13,9 +13,11 @@
 namespace trainctl {
 namespace {
 
-constexpr double smallest_share = 0.1;          // of a step
-constexpr double smallest_rest = 0.2;           // of a step, if neither data nor computing is slow
-constexpr double shortest_window = 1;           // seconds of a comparison; shorter times vary by chance
+constexpr double smallest_share = 0.1;  // of a step
+constexpr double smallest_rest = 0.2;   // of a step, if neither data nor computing is slow
+constexpr double long_window = 1;       // seconds of a comparison; shorter times vary by chance
+constexpr double short_window = 0.15;   // seconds of a comparison until a straggler was told
+constexpr std::int64_t short_window_steps = 8;
 constexpr double exchange_seconds = 0.2;        // between exchanges, so that a slow-down delays the next one by little
 constexpr std::uint64_t too_hot = 0x20 | 0x40;  // reasons of NVML for a lowered clock
 
@@ -34,6 +36,22 @@ double usual(std::span<const int> ranks, std::span<const RankSeconds> times, int
   return median(std::move(values));
 }
 
+// The seconds of a step. A rank may have left out some of its time (StragglerWatch::restart()), for which others
+// waited.
+double step_seconds(std::span<const int> ranks, std::span<const RankSeconds> times) {
+  double longest = 0;
+  for (int rank : ranks) {
+    longest = std::max(longest, per_step(times[static_cast<std::size_t>(rank)], &RankSeconds::all));
+  }
+  return longest;
+}
+
+Lateness reason(Part part, int rank, std::span<const int> throttled) {
+  if (part == &RankSeconds::data) return Lateness::data;
+  const bool is_hot = std::find(throttled.begin(), throttled.end(), rank) != throttled.end();
+  return is_hot ? Lateness::thermal : Lateness::compute;
+}
+
 std::string ms_text(double seconds) { return format("{:.3g} ms", 1e3 * seconds); }
 
 }  // namespace
@@ -46,7 +64,7 @@ std::optional<Straggler> find_straggler(std::span<const int> ranks, std::span<co
     return of(a, &RankSeconds::communicating) < of(b, &RankSeconds::communicating);
   });
   const auto excess = [&](Part part) { return of(late, part) - usual(ranks, times, late, part); };
-  Straggler found{.rank = late, .seconds = of(late, &RankSeconds::all)};
+  Straggler found{.rank = late, .seconds = step_seconds(ranks, times)};
   const double waits = -excess(&RankSeconds::communicating);
   found.share = waits / std::max(found.seconds, 1e-9);
   if (found.share < smallest_share) return {};
@@ -58,20 +76,50 @@ std::optional<Straggler> find_straggler(std::span<const int> ranks, std::span<co
     return found;
   }
   const Part part = data > computing ? &RankSeconds::data : &RankSeconds::computing;
-  const bool is_hot = std::find(throttled.begin(), throttled.end(), late) != throttled.end();
-  found.why = data > computing ? Lateness::data : is_hot ? Lateness::thermal : Lateness::compute;
+  found.why = reason(part, late, throttled);
   found.own = of(late, part);
   found.others = usual(ranks, times, late, part);
   return found;
 }
 
-bool StragglerNews::add(const std::optional<Straggler>& found) {
+std::optional<Straggler> StragglersOfUnlike::add(std::span<const int> ranks, std::span<const RankSeconds> times,
+                                                 std::span<const int> throttled) {
+  const auto of = [&](int rank, Part part) { return per_step(times[static_cast<std::size_t>(rank)], part); };
+  const double seconds = step_seconds(ranks, times);
+  const bool is_first = fastest_.empty();
+  if (is_first) fastest_.resize(ranks.size(), {.data = HUGE_VAL, .computing = HUGE_VAL});
+  std::optional<Straggler> found;
+  for (const Part part : {&RankSeconds::data, &RankSeconds::computing}) {
+    const auto excess = [&](std::size_t i) { return of(ranks[i], part) - fastest_[i].*part; };
+    for (std::size_t i = 0; i < ranks.size() && ranks.size() > 1 && !is_first; ++i) {
+      std::vector<double> of_others;
+      for (std::size_t k = 0; k < ranks.size(); ++k) {
+        if (k != i) of_others.push_back(excess(k));
+      }
+      const double share = (excess(i) - std::max(median(std::move(of_others)), 0.0)) / std::max(seconds, 1e-9);
+      if (share < smallest_share || (found && share <= found->share)) continue;
+      found = Straggler{.rank = ranks[i],
+                        .why = reason(part, ranks[i], throttled),
+                        .share = share,
+                        .own = of(ranks[i], part),
+                        .others = fastest_[i].*part,
+                        .seconds = seconds,
+                        .is_alone = true};
+    }
+    for (std::size_t i = 0; i < ranks.size(); ++i) fastest_[i].*part = std::min(fastest_[i].*part, of(ranks[i], part));
+  }
+  return found;
+}
+
+bool StragglerNews::add(const std::optional<Straggler>& found, bool is_short) {
   std::optional<std::pair<int, Lateness>> now;
   if (found) now = {found->rank, found->why};
-  times_ = now == last_ ? times_ + 1 : 1;
+  if (now != last_) times_ = 0;
+  times_ += is_short ? 1 : 2;
   last_ = now;
-  if (times_ < comparisons || now == told_) return false;
+  if (times_ < short_comparisons || now == told_) return false;
   told_ = now;
+  has_told_ = has_told_ || found.has_value();
   return found.has_value();
 }
 
@@ -80,8 +128,8 @@ std::string describe(const Straggler& straggler, const std::vector<std::string>&
   const std::string host = several ? " on host " + hosts[static_cast<std::size_t>(straggler.rank)] : "";
   const std::string begin = format("rank {}{} is a straggler: the other ranks wait {:.0f} % of a step for it",
                                    straggler.rank, host, 100 * straggler.share);
-  const std::string times = format("takes {} of {}, and {} on the other ranks", ms_text(straggler.own),
-                                   ms_text(straggler.seconds), ms_text(straggler.others));
+  const std::string times = format("takes {} of {}, and {} {}", ms_text(straggler.own), ms_text(straggler.seconds),
+                                   ms_text(straggler.others), straggler.is_alone ? "before" : "on the other ranks");
   switch (straggler.why) {
     case Lateness::data:
       return format("{}; its data reading {}", begin, times);
@@ -101,15 +149,37 @@ std::string describe(const Straggler& straggler, const std::vector<std::string>&
 struct StragglerWatch::Row {
   RankSeconds times;
   std::int64_t interval = 0;  // number of steps until the next exchange; rank 0's value applies
+  bool has_told = false;      // whether rank 0 has told a straggler
 };
+
+// Whether the times are those of enough steps for a comparison.
+bool StragglerWatch::is_full(const RankSeconds& times, bool has_told) {
+  return times.all >= long_window || (!has_told && times.all >= short_window && times.steps >= short_window_steps);
+}
+
+// Returns the number of steps until the next exchange, which take 0.2 s, or those that a short window lacks.
+std::int64_t StragglerWatch::interval(bool has_told) const {
+  const double speed = static_cast<double>(times_.steps) / std::max(times_.all, 1e-9);
+  const auto most = std::max<std::int64_t>(std::llround(speed * exchange_seconds), 1);
+  if (has_told) return most;
+  const bool begins_new = !has_warmed_up_ || is_full(times_, has_told);
+  const std::int64_t left = short_window_steps - (begins_new ? 0 : times_.steps);
+  return left > 0 ? std::min(most, left) : most;
+}
 
 StragglerWatch::StragglerWatch(Communicator& world, Stream& stream, std::vector<std::string> hosts,
                                std::vector<int> stages)
     : world_(world), stream_(stream), hosts_(std::move(hosts)) {
   std::map<int, std::vector<int>> ranks_of;
   for (std::size_t rank = 0; rank < stages.size(); ++rank) ranks_of[stages[rank]].push_back(static_cast<int>(rank));
-  for (auto& [stage, ranks] : ranks_of) alike_.push_back(std::move(ranks));
-  news_.resize(alike_.size());
+  for (auto& [stage, ranks] : ranks_of) {
+    if (ranks.size() > 1) {
+      alike_.push_back(std::move(ranks));
+    } else {
+      unlike_.push_back(ranks.front());
+    }
+  }
+  news_.resize(alike_.size() + 1);
 }
 
 void StragglerWatch::restart() { last_ = seconds_now(); }
@@ -126,15 +196,14 @@ void StragglerWatch::add(double waited_seconds, const StepEngine::Phases& phases
 
 void StragglerWatch::step(std::int64_t step, std::span<const GpuSample> gpus) {
   if (step < next_) return;
-  const double speed = static_cast<double>(times_.steps) / std::max(times_.all, 1e-9);
+  const bool has_told = std::any_of(news_.begin(), news_.end(), [](const auto& news) { return news.has_told(); });
   std::vector<Row> rows(static_cast<std::size_t>(world_.size()));
-  rows[static_cast<std::size_t>(world_.rank())] = {times_,
-                                                   std::max<std::int64_t>(std::llround(speed * exchange_seconds), 1)};
+  rows[static_cast<std::size_t>(world_.rank())] = {times_, interval(has_told), has_told};
   world_.describe_next("all_gather of the ranks' times");
   world_.all_gather({rows.data(), DType::uint8, static_cast<std::int64_t>(rows.size() * sizeof(Row))}, stream_);
   stream_.synchronize();
   next_ = step + rows.front().interval;
-  if (has_warmed_up_ && rows.front().times.all < shortest_window) return;
+  if (has_warmed_up_ && !is_full(rows.front().times, rows.front().has_told)) return;
   std::vector<RankSeconds> times;
   for (const Row& row : rows) times.push_back(row.times);
   times_ = {};
@@ -146,9 +215,10 @@ void StragglerWatch::compare(std::span<const RankSeconds> times, std::span<const
   for (const GpuSample& sample : gpus) {
     if ((sample.reading.throttled & too_hot) != 0) hot.push_back(sample.rank);
   }
-  for (std::size_t stage = 0; stage < alike_.size(); ++stage) {
-    const std::optional<Straggler> found = find_straggler(alike_[stage], times, hot);
-    if (news_[stage].add(found)) log::warning(describe(*found, hosts_));
+  for (std::size_t i = 0; i < news_.size(); ++i) {
+    const std::optional<Straggler> found =
+        i < alike_.size() ? find_straggler(alike_[i], times, hot) : of_unlike_.add(unlike_, times, hot);
+    if (news_[i].add(found, times.front().all < long_window)) log::warning(describe(*found, hosts_));
   }
 }
 

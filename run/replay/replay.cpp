@@ -1,8 +1,10 @@
 // Finds the checkpoint before a step, starts the run that repeats the step, and reads what it has printed.
 #include "run/replay/replay.h"
 
+#include <cmath>
 #include <filesystem>
 #include <iostream>
+#include <optional>
 #include <variant>
 
 #include "core/base/error.h"
@@ -20,6 +22,7 @@
 #include "parallel/launch/start_ranks.h"
 #include "run/given_config.h"
 #include "run/job/prepared_data.h"
+#include "run/replay/recorded_step.h"
 #include "run/run_spec.h"
 #include "run/training/kept_step.h"
 #include "run/training/training.h"
@@ -94,6 +97,8 @@ int replay_step(const GivenConfig& given, const LaunchFlags& launch, const std::
     throw Error(ErrorKind::config, format("the run has fewer than {}", counted(step, "step")),
                 "`trainctl inspect RUN_DIR` shows its steps");
   }
+  const std::optional<RecordedNotFinite> recorded = recorded_not_finite(run, step);
+  found["recorded"] = recorded ? to_json(*recorded) : Json();
   found["run"] = run;
   found["ranks"] = ranks;
   found["from"] = from == "never" ? Json() : Json(from);
@@ -109,6 +114,10 @@ std::string replay_text(const Json& found) {
   text += format("  loss           {}\n  gradient norm  {}\n", number(found["loss"]), number(found["gradient_norm"]));
   if (const Json& tensor = found["not_finite"]; !tensor.is_null()) {
     text += format("  not finite     {}\n", to_text(not_finite_tensor(tensor)));
+  }
+  if (const Json& recorded = found["recorded"]; !recorded.is_null()) {
+    const bool is_finite = std::isfinite(number_of(found["loss"])) && std::isfinite(number_of(found["gradient_norm"]));
+    text += format("  recorded       {}\n", recorded_text(recorded, is_finite));
   }
   return text + format("  weights        {}\n", found["weights_sha256"].get<std::string>());
 }

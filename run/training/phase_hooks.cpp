@@ -83,7 +83,8 @@ void PhaseHooks::rehearse_faults(const Parts& parts) {
                                           .launcher = of_launcher ? getppid() : 0,
                                           .steps = steps_of_run(run.spec.train, parts.plan.loop.steps_per_epoch),
                                           .run_directory = run.files.directory ? run.files.directory->path() : "",
-                                          .wait_for_checkpoints = parts.wait_for_checkpoints}));
+                                          .wait_for_checkpoints = parts.wait_for_checkpoints,
+                                          .waited = [this](double seconds) { reports_->add_computing(seconds); }}));
 }
 
 std::vector<TrainingHook*> PhaseHooks::hooks() const {

@@ -388,7 +388,7 @@ def launch():
     save("hosts", "plain", "localhost")
     save("hostfile", "keys", "# hosts\nnode1 slots=8 max-slots = 9\nnode2 username=ada\n\nnode1\n")
     save("hostfile", "mark", "\ufeffa\r\nb cpus=2 # two\r\n")
-    greeting = b"trainctl agent 2\n"
+    greeting = b"trainctl agent 3\n"
     save("agent_handshake", "proof", greeting + bytes(range(32)) + bytes(range(32)))
     save("agent_handshake", "refusal", greeting + bytes(32) + b"your proof is not of my secret.\n")
     save("agent_messages", "command", bytes([5]) + b"echox" + b"x" + struct.pack(">I", 4) + b"true" + bytes(32))

@@ -66,6 +66,32 @@ TEST_CASE("a rank that is killed on request is killed once, at the step") {
   CHECK_FALSE(contains(replay.errors, "rehearses faults"));
 }
 
+TEST_CASE("replay says that a rehearsed fault made the recorded step NaN, and that the repeated step is finite") {
+  const Folder folder;
+  for (const char* action : {"stop", "skip"}) {
+    CAPTURE(action);
+    const std::string directory = folder / action;
+    const Finished spoiled = trainctl(
+        folder, {"run", write_config(folder), "--ranks", "2", "--run-dir", directory, "--progress", "none", "--set",
+                 "faults=[{nan: {rank: 1, step: 12}}]", "--set", std::string("train.on_not_finite=") + action});
+    INFO(tail(spoiled.errors));
+    REQUIRE(spoiled.code == (std::string(action) == "stop" ? 4 : 0));
+    const Finished text = trainctl(folder, {"replay", directory, "--step", "13"});
+    CHECK(text.code == 0);
+    INFO(text.out);
+    CHECK(contains(text.out, "  recorded       not finite ("));
+    CHECK(contains(text.out, "made by the rehearsed fault \"the next loss of rank 1 is NaN\""));
+    CHECK(contains(text.out, "; the repeated step, without the fault, is finite\n"));
+    const Finished json = trainctl(folder, {"replay", directory, "--step", "13", "--json"});
+    const Json found = Json::parse(json.out);
+    CHECK(found.at("recorded").at("fault") == "the next loss of rank 1 is NaN");
+    CHECK(found.at("loss").is_number());
+    const Finished before = trainctl(folder, {"replay", directory, "--step", "12"});
+    CHECK(before.code == 0);
+    CHECK_FALSE(contains(before.out, "recorded"));
+  }
+}
+
 TEST_CASE("a fault of a run that is stopped and resumed happens once") {
   const Folder folder;
   const std::string fault = "[{kill: {rank: 0, step: 12}}]";

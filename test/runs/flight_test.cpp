@@ -102,5 +102,39 @@ TEST_CASE("a rank that is slowed down is named as a straggler, once") {
   CHECK(run.wait() == 75);
 }
 
+// A rehearsed fault delays rank 1 after each of 90 steps, for far longer than ranks of a busy machine wait for a core.
+TEST_CASE("a rank that is slow from a step on is named with its computing as the reason") {
+  struct Case {
+    int ranks;
+    std::string setting;
+  };
+  const Folder folder;
+  const std::string config = write_config(folder);
+  int number = 0;
+  for (const Case& c : std::vector<Case>{{2, "strategy.data=auto"},
+                                         {4, "strategy.data=auto"},
+                                         {2, "strategy.shard=parameters"},
+                                         {4, "strategy.shard=optimizer"},
+                                         {2, "strategy.pipeline=2"},
+                                         {4, "strategy.pipeline=2"}}) {
+    CAPTURE(c.ranks, c.setting);
+    const std::vector<std::string> settings = {c.setting, "data.samples=96", "data.shape=[8, 8, 3]", "train.epochs=120",
+                                               "faults=[{slow: {rank: 1, step: 30, steps: 90, delay: 100 ms}}]"};
+    std::vector<std::string> words{"run", config, "--ranks", std::to_string(c.ranks), "--device", "cpu"};
+    words.insert(words.end(), {"--run-dir", folder / format("named-{}", ++number), "--progress", "none"});
+    for (const std::string& setting : settings) words.insert(words.end(), {"--set", setting});
+    const Finished run = trainctl(folder, words);
+    INFO(tail(run.errors));
+    REQUIRE(run.code == 0);
+    CHECK(contains(run.errors, "rank 1 is a straggler: the other ranks wait"));
+    CHECK(contains(run.errors, "% of a step for it; its computing takes"));
+    const std::size_t wait = run.errors.find("the other ranks wait ");
+    REQUIRE(wait != std::string::npos);
+    const int percent = std::stoi(run.errors.substr(wait + std::string("the other ranks wait ").size()));
+    CHECK(percent >= 10);
+    CHECK(percent <= 100);
+  }
+}
+
 }  // namespace
 }  // namespace trainctl::test::flight_runs_test

@@ -259,6 +259,8 @@ TEST_CASE("a run that stops keeps the step, and replay names the sample on any n
   CHECK(found.at("weights_sha256") == weights_sha256(before.snapshot.weights));
   const Finished text = trainctl(folder, {"replay", directory, "--step", std::to_string(step)});
   CHECK(contains(text.out, format("which read its largest value for sample {} of the data", bad_sample)));
+  CHECK(contains(text.out, "  recorded       not finite ("));
+  CHECK(contains(text.out, "), as the repeated step\n"));
 }
 
 TEST_CASE("replay repeats a finite step bit for bit, from a checkpoint or from the beginning") {

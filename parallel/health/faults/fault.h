@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/spec/values.h"
@@ -74,5 +75,9 @@ bool is_marked(const std::string& run_directory, std::size_t number, const Choic
 // position of the fault in the list, from 1. Returns false if it was marked before, also by an earlier start of the
 // run, or if the mark cannot be written, which is logged as a warning: the fault then must not happen.
 bool mark_fault(const std::string& run_directory, std::size_t number, const Choice& fault);
+
+// Returns the text of the fault of this name that was marked directly before a step (FaultOptions::text()); "" if there
+// is none. `step`: its number, counted from 1.
+std::string fault_before_step(const std::string& run_directory, std::string_view name, std::int64_t step);
 
 }  // namespace trainctl

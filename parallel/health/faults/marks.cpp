@@ -5,6 +5,9 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <system_error>
 
 #include "core/base/clock.h"
 #include "core/base/files.h"
@@ -43,6 +46,19 @@ bool mark_fault(const std::string& run_directory, std::size_t number, const Choi
   fsync(descriptor);
   close(descriptor);
   return true;
+}
+
+std::string fault_before_step(const std::string& run_directory, std::string_view name, std::int64_t step) {
+  std::error_code error;  // a run without faults has no folder
+  for (const auto& entry : std::filesystem::directory_iterator(run_directory + "/faults", error)) {
+    if (!entry.path().filename().string().ends_with(format("-{}", name))) continue;
+    std::ifstream file(entry.path());
+    std::string line;
+    std::getline(file, line);
+    const Json mark = try_parse_json(line);
+    if (mark.is_object() && mark.value("step", std::int64_t{-1}) == step - 1) return mark.value("fault", "");
+  }
+  return "";
 }
 
 }  // namespace trainctl

@@ -9,9 +9,11 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <csignal>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/base/format.h"
@@ -56,25 +58,76 @@ bool pass_on(int pipe, MessageKind kind, AgentChannel& channel) {
   return true;
 }
 
-// Runs a command line in a shell, sends its output, then its exit code. If the connection ends first, kills the command
-// and all processes that it has started. The calling process must not do anything else.
+// What the chief sends for the standard input of a command. It is kept until the command reads it.
+class CommandInput {
+ public:
+  explicit CommandInput(int pipe) : pipe_(pipe) { fcntl(pipe_, F_SETFL, O_NONBLOCK); }
+  ~CommandInput() { end(); }
+  CommandInput(const CommandInput&) = delete;
+  CommandInput& operator=(const CommandInput&) = delete;
+
+  // Takes the chief's next message. Returns false if the connection has ended, or for a command that does not read.
+  bool receive(AgentChannel& channel) {
+    const std::optional<Message> message = channel.receive();
+    if (!message || message->kind != MessageKind::input) return false;
+    has_ended_ = has_ended_ || message->text.empty();
+    unread_ += message->text;
+    write_unread();
+    constexpr std::size_t most = 4 << 20;
+    return unread_.size() <= most;
+  }
+
+  void write_unread() {
+    while (pipe_ >= 0 && !unread_.empty()) {
+      const ssize_t count = write(pipe_, unread_.data(), unread_.size());
+      if (count < 0 && errno == EAGAIN) return;
+      if (count < 0 && errno == EINTR) continue;
+      if (count < 0) return end();  // the command has closed its input
+      unread_.erase(0, static_cast<std::size_t>(count));
+    }
+    if (has_ended_) end();
+  }
+
+  // The pipe to wait for until it has space; -1 if nothing is left to be written.
+  int waits_for() const { return unread_.empty() ? -1 : pipe_; }
+
+ private:
+  void end() {
+    unread_.clear();
+    if (pipe_ >= 0) close(std::exchange(pipe_, -1));
+  }
+
+  int pipe_;
+  std::string unread_;
+  bool has_ended_ = false;
+};
+
+// Runs a command line in a shell, passes it the chief's input, and sends its output, then its exit code. If the
+// connection ends first, kills the command and all processes that it has started. The calling process must not do
+// anything else.
 void run_for_chief(AgentChannel& channel, const std::string& command) {
   prctl(PR_SET_CHILD_SUBREAPER, 1);
+  signal(SIGPIPE, SIG_IGN);  // the command may close its input
   // A stop signal that is sent to all processes of this host must not end the shell, since the ranks save first.
-  const ChildProcess process = start_process({"/bin/sh", "-c", "trap '' HUP INT TERM; " + command}, {});
+  const ChildProcess process = start_process({"/bin/sh", "-c", "trap '' HUP INT TERM; " + command}, {}, Input::pipe);
   for (const int pipe : {process.output, process.errors, process.messages}) fcntl(pipe, F_SETFL, O_NONBLOCK);
+  CommandInput input(process.input);
   const auto pass_all = [&] {
     return pass_on(process.output, MessageKind::output, channel) &&
            pass_on(process.errors, MessageKind::errors, channel);
   };
   for (;;) {
     constexpr int poll_milliseconds = 100;  // how often it checks whether the command has ended
-    std::array<pollfd, 3> sources = {
-        {{channel.descriptor(), POLLIN, 0}, {process.output, POLLIN, 0}, {process.errors, POLLIN, 0}}};
+    std::array<pollfd, 4> sources = {{{channel.descriptor(), POLLIN, 0},
+                                      {process.output, POLLIN, 0},
+                                      {process.errors, POLLIN, 0},
+                                      {input.waits_for(), POLLOUT, 0}}};
     poll(sources.data(), sources.size(), poll_milliseconds);
     int status = 0;
     const bool ended = waitpid(process.pid, &status, WNOHANG) == process.pid;
-    if (!pass_all() || sources[0].revents != 0) break;  // the chief has closed the connection
+    if (!pass_all()) break;
+    input.write_unread();
+    if (sources[0].revents != 0 && !input.receive(channel)) break;  // the chief has closed the connection
     if (!ended) continue;
     channel.send(MessageKind::end, std::to_string(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status)));
     break;

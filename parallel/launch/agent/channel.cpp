@@ -23,7 +23,7 @@
 namespace trainctl {
 namespace {
 
-constexpr std::string_view greeting = "trainctl agent 2\n";
+constexpr std::string_view greeting = "trainctl agent 3\n";
 constexpr std::string_view refusal = "your proof is not of my secret.\n";  // must have the length of a proof
 constexpr std::size_t nonce_bytes = 32, code_bytes = 32, head_bytes = 5, max_bytes = 1 << 20;
 constexpr AgentChannel::Deadline never = AgentChannel::Deadline::max();

@@ -19,6 +19,7 @@ namespace trainctl {
 enum class MessageKind : char {
   lease = 'l',    // chief: the job runs while this connection is open
   command = 'x',  // chief: a command to run in a shell
+  input = 'i',    // chief: standard input of the command; no text: its end
   output = 'o',   // agent: standard output of the command
   errors = 'r',   // agent: standard error of the command
   end = 'e',      // exit code of the job (from the chief) or of the command (from the agent)

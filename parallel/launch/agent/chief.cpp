@@ -1,9 +1,12 @@
 // Communicates with launch agents.
 #include "parallel/launch/agent/chief.h"
 
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <cstdlib>
 #include <optional>
 #include <thread>
@@ -13,6 +16,7 @@
 #include "core/base/format.h"
 #include "core/base/log.h"
 #include "core/base/output.h"
+#include "parallel/launch/host/process.h"
 #include "parallel/launch/ranks/stop.h"
 
 namespace trainctl {
@@ -48,6 +52,15 @@ std::optional<AgentChannel> open_channel(const TfTask& task, const std::string& 
     }
     std::this_thread::sleep_for(pause);
   }
+}
+
+// Sends a piece of standard input, or its end. Returns false at the end.
+bool send_input(AgentChannel& channel) {
+  std::array<char, 65536> buffer{};
+  const ssize_t count = read(STDIN_FILENO, buffer.data(), buffer.size());
+  if (count < 0 && (errno == EINTR || errno == EAGAIN)) return true;
+  channel.send(MessageKind::input, {buffer.data(), static_cast<std::size_t>(std::max<ssize_t>(count, 0))});
+  return count > 0;
 }
 
 }  // namespace
@@ -89,11 +102,18 @@ int remote_shell(const TfConfig& config, const std::string& secret, const std::s
   std::optional<AgentChannel> channel = open_channel(*task, secret, Clock::now() + remote_shell_time);
   if (!channel) throw Error(ErrorKind::peer, format("no launch agent answers at {}:{}", task->host, task->port));
   channel->send(MessageKind::command, command);
-  while (const std::optional<Message> message = channel->receive()) {
+  for (bool has_input = true;;) {
+    std::array<pollfd, 2> sources = {{{channel->descriptor(), POLLIN, 0}, {has_input ? STDIN_FILENO : -1, POLLIN, 0}}};
+    if (poll(sources.data(), sources.size(), -1) < 0 && errno != EINTR) return 255;
+    if (sources[1].revents != 0) has_input = send_input(*channel);
+    if (sources[0].revents == 0) continue;
+    const std::optional<Message> message = channel->receive();
+    if (!message) return 255;
     if (message->kind == MessageKind::end) return std::atoi(message->text.c_str());
     write_all(message->kind == MessageKind::output ? STDOUT_FILENO : STDERR_FILENO, message->text);
   }
-  return 255;
 }
+
+std::vector<std::string> remote_shell_words() { return {own_path(), remote_shell_command, "--"}; }
 
 }  // namespace trainctl

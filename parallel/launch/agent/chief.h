@@ -25,11 +25,15 @@ class Leases {
 };
 
 // Runs a command line through the agent of a host, as ssh would, and returns its exit code; 255 if the connection is
-// lost. Throws Error{config} if TF_CONFIG has no such host, and Error{peer} if the host's agent does not answer.
+// lost. The command reads the standard input of this process. Throws Error{config} if TF_CONFIG has no such host, and
+// Error{peer} if the host's agent does not answer.
 int remote_shell(const TfConfig& config, const std::string& secret, const std::string& host,
                  const std::string& command);
 
-// The command of this program that calls remote_shell(); mpirun starts it instead of ssh.
+// The command of this program that calls remote_shell(); mpirun and the supervisor start it instead of ssh.
 inline constexpr const char* remote_shell_command = "remote-shell";
+
+// Returns the words before a host and a shell command that run the command through the agent of the host.
+std::vector<std::string> remote_shell_words();
 
 }  // namespace trainctl

@@ -9,6 +9,7 @@
 #include "core/base/log.h"
 #include "core/base/memory_folder.h"
 #include "core/base/shell_words.h"
+#include "parallel/launch/agent/chief.h"
 #include "parallel/launch/plan.h"
 #include "parallel/launch/remote/shell.h"
 #include "parallel/launch/slurm/nodes.h"
@@ -29,8 +30,9 @@ void remove_copies_here(const std::string& log, const std::string& launch) {
 }
 
 void HostsOfCopies::add(const LaunchPlan& plan) {
-  if (plan.one_host || plan.tf_config) return;
+  if (plan.one_host) return;
   mpi_ = plan.mpi;
+  has_launch_agents_ = plan.tf_config.has_value();
   if (!plan.hosts.empty()) return hosts_.insert(plan.other_hosts.begin(), plan.other_hosts.end());
   const std::vector<std::string> nodes = other_nodes(plan.nodes, Variables::of_process());
   nodes_.insert(nodes.begin(), nodes.end());
@@ -53,7 +55,7 @@ void HostsOfCopies::remove_copies(const std::string& log, const std::string& lau
       log::debug(format("copies in memory may be left on {}: {}", answer.host, answer.why(deadline)));
     }
   };
-  remove(hosts_, shell_agent(Variables::of_process(), mpi_));
+  remove(hosts_, has_launch_agents_ ? remote_shell_words() : shell_agent(Variables::of_process(), mpi_));
   remove(nodes_, node_agent());
 }
 

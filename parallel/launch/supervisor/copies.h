@@ -26,6 +26,7 @@ class HostsOfCopies {
 
  private:
   MpiLibrary mpi_ = MpiLibrary::openmpi4;
+  bool has_launch_agents_ = false;       // whether the hosts are those of TF_CONFIG
   std::set<std::string> hosts_, nodes_;  // hosts that the user has named, and nodes of the SLURM job
 };
 

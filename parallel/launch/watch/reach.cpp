@@ -1,6 +1,7 @@
 // Finds the remote shells of a plan's hosts.
 #include "parallel/launch/watch/reach.h"
 
+#include "parallel/launch/agent/chief.h"
 #include "parallel/launch/hosts.h"
 #include "parallel/launch/plan.h"
 #include "parallel/launch/remote/shell.h"
@@ -9,7 +10,6 @@
 namespace trainctl {
 std::vector<ReachableHost> reachable_hosts(const LaunchPlan& plan, const Variables& variables) {
   std::vector<ReachableHost> hosts;
-  if (plan.tf_config) return hosts;
   if (plan.first_rank_here) hosts.push_back({this_host(), {}});
   if (plan.one_host) return hosts;
   if (plan.hosts.empty()) {
@@ -18,7 +18,7 @@ std::vector<ReachableHost> reachable_hosts(const LaunchPlan& plan, const Variabl
     for (const std::string& node : nodes) hosts.push_back({node, node_shell(node)});
     return hosts;
   }
-  const std::vector<std::string> agent = shell_agent(variables, plan.mpi);
+  const std::vector<std::string> agent = plan.tf_config ? remote_shell_words() : shell_agent(variables, plan.mpi);
   if (agent.empty() && !plan.other_hosts.empty()) return {};
   for (const std::string& host : plan.other_hosts) {
     std::vector<std::string> shell = agent;

@@ -17,8 +17,8 @@ struct ReachableHost {
 };
 
 // Returns the hosts of the plan that have ranks: this host, others by the remote shell with which mpirun starts its
-// daemons, and other nodes of a SLURM job by srun. Empty if not all of them can be reached like this, as through the
-// launch agents of TF_CONFIG, which pass no input.
+// daemons or through the launch agents of TF_CONFIG, and other nodes of a SLURM job by srun. Empty if not all of them
+// can be reached like this.
 std::vector<ReachableHost> reachable_hosts(const LaunchPlan& plan, const Variables& variables);
 
 }  // namespace trainctl

@@ -61,6 +61,7 @@ void FaultRehearsal::on_pause(const TrainingState& state, std::int64_t before) {
   if (slow_steps_ > 0) {
     slow_steps_ -= state.step - before;
     std::this_thread::sleep_for(std::chrono::duration<double>(delay_));
+    if (parts_.waited) parts_.waited(delay_);
   }
   for (const Pending& pending : pending_) {
     const std::int64_t after = pending.options().acts_after();

@@ -34,6 +34,8 @@ class FaultRehearsal final : public TrainingHook, private FaultScene {
     std::int64_t steps = 0;     // number of training steps of the run; 0: unknown
     std::string run_directory;  // "" on all ranks but rank 0
     std::function<void()> wait_for_checkpoints;
+    // Takes the seconds of a wait of a slow rank, which count as computing.
+    std::function<void(double)> waited = {};
   };
 
   // Faults that have happened before are left out. Throws CollectiveError{config} that names all other faults that

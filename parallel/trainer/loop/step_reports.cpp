@@ -38,6 +38,10 @@ void StepReports::add_communication(double seconds) {
   if (stragglers_ != nullptr) stragglers_->add_communication(seconds);
 }
 
+void StepReports::add_computing(double seconds) {
+  if (stragglers_ != nullptr) stragglers_->add_computing(seconds);
+}
+
 void StepReports::report(StepEvent event) {
   if (gpus_ != nullptr) gpus_->step(event.step);
   if (stragglers_ != nullptr) {

@@ -25,6 +25,8 @@ class StepReports {
   void add(const StartedStep& step, const StepEngine::Phases& phases);
   // Adds the time of communication outside of the engine.
   void add_communication(double seconds);
+  // Adds the time of computing outside of the engine.
+  void add_computing(double seconds);
   // Reports a step; sets speed and shares of `event`. Called on all ranks, which exchange the readings of their GPUs
   // and their times.
   void report(StepEvent event);

@@ -51,6 +51,9 @@ TEST_CASE("the slowest rank is found with the reason why it is slow and the shar
     CHECK(found->why == (reason == 0 ? Lateness::data : reason == 1 ? Lateness::compute : Lateness::network));
     const double step = 70e-3 + 2e-3 + delay;
     CHECK(found->share == Approx(delay / step).epsilon(0.15));
+    std::vector<RankSeconds> times = times_of(data, computing, elsewhere, 10);
+    times[late].all -= 10 * delay;  // the rank has left out the time of the delay
+    CHECK(find_straggler(all, times).value().share == Approx(delay / step).epsilon(0.15));
     if (reason < 2) CHECK(found->own - found->others == Approx(delay).margin(2.1e-3));
   }
 }
@@ -64,6 +67,41 @@ TEST_CASE("only ranks of one stage are compared, and a hot GPU is named as the r
   const auto found = find_straggler(first, times_of({0, 0}, {0.05, 0.08}, {0, 0}, 10), hot);
   REQUIRE(found);
   CHECK(found->why == Lateness::thermal);
+}
+
+TEST_CASE("a rank that no other rank equals is compared with its own fastest steps") {
+  std::mt19937 random(std::random_device{}());
+  std::uniform_real_distribution<double> any(0, 1);
+  for (int round = 0; round < 200; ++round) {
+    const std::size_t ranks = 2 + random() % 4, late = random() % ranks;
+    std::vector<double> data(ranks), computing(ranks);
+    std::vector<int> all(ranks);
+    for (std::size_t i = 0; i < ranks; ++i) {
+      all[i] = static_cast<int>(i);
+      computing[i] = 20e-3 + 60e-3 * any(random);
+    }
+    const std::vector<double> nothing(ranks);
+    const auto noisy = [&](std::vector<double> seconds) {
+      for (double& each : seconds) each += 1e-3 * any(random);
+      return seconds;
+    };
+    StragglersOfUnlike stragglers;
+    for (int i = 0; i < 5; ++i) {
+      CHECK_FALSE(stragglers.add(all, times_of(noisy(data), noisy(computing), nothing, 10)));
+    }
+    const int reason = static_cast<int>(random() % 3);  // 2: all ranks become slower
+    const double delay = 20e-3 + 40e-3 * any(random);
+    for (std::size_t i = 0; i < ranks; ++i) {
+      if (i == late || reason == 2) (reason == 0 ? data : computing)[i] += delay;
+    }
+    const auto found = stragglers.add(all, times_of(noisy(data), noisy(computing), nothing, 10));
+    REQUIRE(found.has_value() == (reason < 2));
+    if (!found) continue;
+    CHECK(found->rank == static_cast<int>(late));
+    CHECK(found->why == (reason == 0 ? Lateness::data : Lateness::compute));
+    CHECK(found->own - found->others == Approx(delay).margin(1.1e-3));
+    CHECK(describe(*found, std::vector<std::string>(ranks, "n1")).find(" before") != std::string::npos);
+  }
 }
 
 TEST_CASE("a straggler is told after three comparisons, and again only when its rank or its reason changes") {
@@ -84,6 +122,19 @@ TEST_CASE("a straggler is told after three comparisons, and again only when its 
   CHECK(told(other, 3) == 1);
   CHECK(told({}, 3) == 0);
   CHECK(told(other, 3) == 1);
+}
+
+TEST_CASE("short comparisons count half") {
+  StragglerNews news;
+  const Straggler slow{.rank = 1, .why = Lateness::data}, other{.rank = 0, .why = Lateness::data};
+  for (int i = 0; i < 5; ++i) CHECK_FALSE(news.add(slow, true));
+  CHECK_FALSE(news.add(other, true));
+  for (int i = 0; i < 5; ++i) CHECK_FALSE(news.add(slow, true));
+  CHECK_FALSE(news.has_told());
+  CHECK(news.add(slow, true));
+  CHECK(news.has_told());
+  for (int i = 0; i < 2; ++i) CHECK_FALSE(news.add(other));
+  CHECK(news.add(other));
 }
 
 TEST_CASE("a straggler is described with its host, its cost and what is slow") {
