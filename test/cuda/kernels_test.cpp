@@ -213,6 +213,19 @@ TEST_CASE("cuda computes softmax, losses and metrics as the cpu does") {
         metric(MeanSquaredLogarithmicErrorMetric{}, rows);
         metric(LogCoshError{}, rows);
         metric(SquaredHingeMetric{}, rows);
+        metric(HuberMetric{{}, 0.25f}, rows);
+        metric(CategoricalHingeMetric{}, rows);
+        for (const bool of_logits : {false, true}) {
+          const Value& input = of_logits ? x : random_value({samples, n}, dtype, 6, 0.1, 1);
+          const auto of = [&](const MetricRule& rule, const Value& targets) {
+            both.run(std::make_shared<Metric>(rule, add), {input, targets, weights}, sum);
+          };
+          of(CategoricalCrossentropyMetric{{}, 0, of_logits}, labels);
+          of(CategoricalCrossentropyMetric{{}, 0.125f, of_logits}, labels);
+          of(CategoricalCrossentropyMetric{{}, 0.125f, of_logits}, rows);
+          of(BinaryCrossentropyMetric{{}, 0.125f, of_logits}, rows);
+          of(KlDivergenceMetric{{}, of_logits}, rows);
+        }
         const Value shares = random_value({samples, n}, dtype, 6, 0, 1);
         both.run(std::make_shared<Metric>(Auc{}, add), {shares, rows, weights}, {row(std::vector<double>(400, 2))});
       }

@@ -18,7 +18,7 @@ from convolutions import convolution, pooling
 from layers import (borders, dense, einsum_dense, element_wise, embedding, gated_linear_units, parametric_relu,
                     position_embeddings, products, recurrent, rotary)
 from losses import losses
-from metrics import metrics, sequence_metrics
+from metrics import crossentropy_metrics, metrics, sequence_metrics
 from normalisations import group_normalisation, layer_normalisation, normalisation
 from optimizer_steps import optimizer_steps
 from randomness import randomness
@@ -26,7 +26,7 @@ from randomness import randomness
 if __name__ == "__main__":
     for part in (element_wise, embedding, dense, convolution, pooling, normalisation, layer_normalisation, recurrent,
                  attention, additive_attention, group_normalisation, parametric_relu, borders, gated_linear_units, rotary,
-                 position_embeddings, einsum_dense, products, randomness, losses, metrics, sequence_metrics,
-                 optimizer_steps):
+                 position_embeddings, einsum_dense, products, randomness, losses, metrics, crossentropy_metrics,
+                 sequence_metrics, optimizer_steps):
         part()
     cases.save()

@@ -95,6 +95,48 @@ def metrics():
         case.save("count", weights.sum())
 
 
+def crossentropy_metrics():
+    """Metrics named like losses, of logits and of probabilities, as Keras' metric objects compute them with sample weights."""
+    n, k = 13, 6
+    smoothed = {"label_smoothing": 0.125}
+    for name, kind, options in (
+            ("sparse_categorical_crossentropy", keras.metrics.SparseCategoricalCrossentropy, {}),
+            ("categorical_crossentropy", keras.metrics.CategoricalCrossentropy, {}),
+            ("categorical_crossentropy_smoothed", keras.metrics.CategoricalCrossentropy, smoothed),
+            ("binary_crossentropy", keras.metrics.BinaryCrossentropy, {}),
+            ("binary_crossentropy_smoothed", keras.metrics.BinaryCrossentropy, smoothed),
+            ("kl_divergence", keras.metrics.KLDivergence, {})):
+        for of in ("logits", "probabilities"):
+            case = Case(f"metric_{name}_{of}")
+            x, weights = case.normal(n, k, scale=1.5).detach(), case.uniform(n, low=0.5, high=2).detach()
+            link = torch.sigmoid if name.startswith("binary") else lambda rows: F.softmax(rows, 1)
+            if of == "probabilities":
+                x = torch.tensor(bfloat16(link(x)))
+            targets = case.uniform(n, k).detach()
+            if name.startswith("sparse"):
+                targets = case.integers(n, bound=k)
+            elif not name.startswith("binary"):
+                targets = torch.tensor(bfloat16(targets / targets.sum(1, keepdim=True)))
+                targets[0] = torch.tensor([0, 0, 1, 0, 0, 0])
+            takes_logits = of == "logits" and name != "kl_divergence"
+            metric = kind(**options, **({"from_logits": True} if takes_logits else {}), dtype="float64")
+            metric.update_state(targets, link(x) if of == "logits" and not takes_logits else x, weights)
+            case.record([x, targets, weights], [metric.result()], gradients=False)
+            case.save("count", weights.sum())
+    case = Case("metric_categorical_hinge")
+    x, weights = case.normal(n, k, scale=2).detach(), case.uniform(n, low=0.5, high=2).detach()
+    targets = F.one_hot(case.integers(n, bound=k).long(), k).double()
+    metric = keras.metrics.CategoricalHinge(dtype="float64")
+    metric.update_state(targets, x, weights)
+    case.record([x, targets, weights], [metric.result()], gradients=False)
+    case.save("count", weights.sum())
+    case = Case("metric_huber")
+    x, targets, weights = case.normal(n, k).detach(), case.normal(n, k).detach(), case.uniform(n, low=0.5, high=2).detach()
+    value = (keras.losses.huber(targets, x, delta=0.75) * weights).sum() / weights.sum()
+    case.record([x, targets, weights], [value], gradients=False)
+    case.save("count", weights.sum())
+
+
 def area_under_curve(predictions, targets, weights, curve, thresholds=200):
     """The area as Keras documents AUC, with summation_method="interpolation"."""
     edges = [-1e-7] + [i / (thresholds - 1) for i in range(1, thresholds - 1)] + [1 + 1e-7]

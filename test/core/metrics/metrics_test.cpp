@@ -129,6 +129,48 @@ TEST_CASE("metrics are accepted with the losses that they fit") {
   CHECK(sums_of(metrics.at(0).rule) == 28);
 }
 
+TEST_CASE("cross-entropies and divergences read the input of a loss that has it, and otherwise probabilities") {
+  struct Case {
+    const char *metric, *loss;
+    FinalActivation network;
+    bool accepted, of_predictions;
+  };
+  const auto none = FinalActivation::none, softmax = FinalActivation::softmax, sigmoid = FinalActivation::sigmoid;
+  const Case cases[] = {
+      {"categorical_crossentropy", "sparse_categorical_crossentropy", softmax, true, false},
+      {"categorical_crossentropy", "categorical_crossentropy", none, true, false},
+      {"categorical_crossentropy", "mean_squared_error", none, true, false},
+      {"categorical_crossentropy", "binary_crossentropy", sigmoid, true, true},
+      {"categorical_crossentropy", "binary_crossentropy", none, false, false},
+      {"kl_divergence", "categorical_crossentropy", softmax, true, false},
+      {"kl_divergence", "sparse_categorical_crossentropy", softmax, false, false},
+      {"kl_divergence", "binary_crossentropy", sigmoid, true, true},
+      {"kl_divergence", "binary_crossentropy", none, false, false},
+      {"binary_crossentropy", "binary_crossentropy", sigmoid, true, false},
+      {"binary_crossentropy", "dice", none, true, false},
+      {"binary_crossentropy", "categorical_crossentropy", softmax, true, true},
+      {"binary_crossentropy", "categorical_crossentropy", none, false, false},
+      {"binary_crossentropy", "sparse_categorical_crossentropy", softmax, false, false},
+      {"categorical_hinge", "categorical_hinge", none, true, false},
+      {"categorical_hinge", "categorical_crossentropy", softmax, true, true},
+      {"categorical_hinge", "sparse_categorical_crossentropy", softmax, false, false},
+      {"huber", "mean_squared_error", none, true, false},
+  };
+  for (const Case& which : cases) {
+    CAPTURE(which.metric, which.loss);
+    Reader reader;
+    const ResolvedLoss resolved = resolve_loss(loss(which.loss), which.network, reader);
+    REQUIRE(reader.ok());
+    const auto metrics = resolve_metrics({metric(which.metric)}, resolved, {4, 3}, reader);
+    CHECK(reader.ok() == which.accepted);
+    if (which.accepted) CHECK(metrics.at(0).of_predictions == which.of_predictions);
+  }
+  Choice sparse;
+  Reader reader;
+  REQUIRE(read_choice(metric_choices(), scalar_node("sparse_categorical_crossentropy"), reader, sparse));
+  CHECK(sparse.name == "categorical_crossentropy");
+}
+
 TEST_CASE("Keras' other names are aliases of losses and metrics") {
   Reader reader;
   CHECK(loss("mse").name == "mean_squared_error");

@@ -4,12 +4,12 @@
 
 #include "core/backend/select.h"
 #include "core/graph/ops/losses/losses.h"
-#include "core/graph/ops/metrics/metrics.h"
 #include "core/graph/ops/normalization/batch_norm.h"
 #include "core/graph/ops/optimizers/optimizers.h"
 #include "core/graph/ops/training/update.h"
 #include "test/catch.h"
 #include "test/core/ops/golden.h"
+#include "test/core/ops/metric_cases.h"
 #include "test/core/ops/op_cases.h"
 
 namespace trainctl::test::golden_test {
@@ -55,64 +55,6 @@ const LossCase losses[] = {
     {"loss_sequence", SparseCategoricalCrossentropy{}},
     {"loss_masked_sequence", SparseCategoricalCrossentropy{}},
 };
-
-// Returns the rule after it was adapted to six outputs and to a loss with these targets.
-template <class Rule>
-MetricRule fitted(LossTargets targets, Rule rule = {}) {
-  CHECK(rule.adapt({targets, LossLink::identity, false, 6}).empty());
-  return rule;
-}
-MetricRule f1_score(LossTargets targets, MetricAverage average) {
-  F1Score rule;
-  rule.average = average;
-  return fitted(targets, rule);
-}
-
-struct MetricCase {
-  const char* name;
-  MetricRule rule;
-};
-const std::vector<MetricCase>& metrics() {
-  const LossTargets classes = LossTargets::class_numbers, one_hot = LossTargets::distributions;
-  const LossTargets answers = LossTargets::labels, numbers = LossTargets::values;
-  static const std::vector<MetricCase> cases{
-      {"metric_sparse_categorical_accuracy", Accuracy{}},
-      {"metric_categorical_accuracy", Accuracy{}},
-      {"metric_binary_accuracy", Accuracy{{}, true}},
-      {"metric_top_k_categorical_accuracy", TopKCategoricalAccuracy{{}, 3}},
-      {"metric_mean_absolute_error", MeanAbsoluteError{}},
-      {"metric_auc_roc", Auc{}},
-      {"metric_auc_pr", Auc{.curve = AucCurve::pr}},
-      {"metric_mean_squared_error", MeanSquaredErrorMetric{}},
-      {"metric_root_mean_squared_error", RootMeanSquaredError{}},
-      {"metric_mean_absolute_percentage_error", MeanAbsolutePercentageError{}},
-      {"metric_cosine_similarity", CosineSimilarity{}},
-      {"metric_mean_squared_logarithmic_error", MeanSquaredLogarithmicErrorMetric{}},
-      {"metric_log_cosh", LogCoshError{}},
-      {"metric_poisson", PoissonMetric{}},
-      {"metric_hinge", HingeMetric{}},
-      {"metric_squared_hinge", SquaredHingeMetric{}},
-      {"metric_r2_score", fitted<R2Score>(numbers)},
-      {"metric_precision_classes", fitted<PrecisionScore>(classes)},
-      {"metric_precision_answers", fitted<PrecisionScore>(answers)},
-      {"metric_recall_classes", fitted<Recall>(classes)},
-      {"metric_recall_answers", fitted<Recall>(answers)},
-      {"metric_specificity_classes", fitted<Specificity>(classes)},
-      {"metric_specificity_answers", fitted<Specificity>(answers)},
-      {"metric_mean_iou_classes", fitted<MeanIou>(classes)},
-      {"metric_mean_iou_answers", fitted<MeanIou>(answers)},
-      {"metric_f1_score_classes", f1_score(classes, MetricAverage::automatic)},
-      {"metric_f1_score_one_hot", f1_score(one_hot, MetricAverage::macro)},
-      {"metric_f1_score_answers", f1_score(answers, MetricAverage::automatic)},
-      {"metric_f1_score_micro", f1_score(classes, MetricAverage::micro)},
-      {"metric_f1_score_weighted", f1_score(classes, MetricAverage::weighted)},
-      {"metric_f1_score_macro_answers", f1_score(answers, MetricAverage::macro)},
-      {"metric_edit_distance", EditDistance{}},
-      {"metric_masked_edit_distance", EditDistance{}},
-      {"metric_sequence_accuracy", SequenceAccuracy{}},
-  };
-  return cases;
-}
 
 // Returns a rule with betas and an epsilon that differ from the defaults; the golden file was made with them.
 template <class Rule>
@@ -231,7 +173,7 @@ TEST_CASE("metrics equal PyTorch's and Keras'") {
   const Golden golden("ops.safetensors");
   const DType dtype = GENERATE(DType::float32, DType::bfloat16, DType::float16);
   if (!backend->computes_in(dtype)) return;
-  for (const auto& [name, rule] : metrics()) {
+  for (const auto& [name, rule] : metric_cases()) {
     CAPTURE(name, name_of(dtype));
     auto inputs = golden.numbered(std::string(name) + "/in");
     inputs[0] = in_dtype(inputs[0], dtype);
@@ -302,7 +244,7 @@ TEST_CASE("every golden value is used by a test") {
   std::set<std::string> known{"batch_norm_inference", "batch_norm_inference_residual_relu"};
   for (const OpCase& which : op_cases()) known.insert(which.name);
   for (const LossCase& which : losses) known.insert(which.name);
-  for (const auto& [name, kind] : metrics()) known.insert(name);
+  for (const auto& [name, kind] : metric_cases()) known.insert(name);
   for (const OptimizerCase& which : optimizers()) known.insert(which.name);
   CHECK(Golden("ops.safetensors").cases() == known);
 }

@@ -1,29 +1,17 @@
 // Compares losses, metrics and gradients of networks with padding masks, and of the layers of transformers, with the
 // values of Keras and keras-hub (test/golden/keras_masks.py, keras_attention.py, keras_conv_lstm.py), and those of the
 // preset bert with PyTorch's (test/golden/bert.py).
-#include <cstring>
-#include <utility>
-
-#include "core/backend/choices.h"
-#include "core/exec/engine.h"
 #include "core/graph/passes/initialize.h"
-#include "parallel/comm/communicators.h"
 #include "test/catch.h"
 #include "test/core/layers/build.h"
 #include "test/core/ops/golden.h"
-#include "test/core/program/job.h"
+#include "test/core/ops/keras_case.h"
 
 namespace trainctl::test::keras_masks_test {
 namespace {
 
 constexpr const char* embedded = "{embedding: {name: e, input_dim: 6, output_dim: 5, mask_zero: true}}";
 constexpr const char* wide = "{embedding: {name: e, input_dim: 6, output_dim: 6, mask_zero: true}}";
-
-struct KerasCase {
-  const char* name;
-  std::string model;  // YAML
-  const char* loss = "{name: sparse_categorical_crossentropy, from_logits: true}";
-};
 
 std::vector<KerasCase> cases() {
   const std::string e = embedded, w = wide, d = "{dense: {name: d, units: 3}}";
@@ -191,113 +179,28 @@ std::vector<KerasCase> conv_lstm_cases() {
   };
 }
 
-// A batch of a golden case, which owns its numbers.
-struct GoldenBatch {
-  std::vector<float> values, weights;
-  std::vector<std::int32_t> tokens, targets;
-  std::vector<std::int64_t> numbers;
-  Batch batch;
-
-  GoldenBatch(const Value& in, const Value& target, const std::vector<double>& weight)
-      : values(in.values.begin(), in.values.end()),
-        weights(weight.begin(), weight.end()),
-        tokens(in.values.begin(), in.values.end()),
-        targets(target.values.begin(), target.values.end()) {
-    for (std::int64_t i = 0; i < in.type.shape[0]; ++i) numbers.push_back(i);
-    batch.inputs = {{values.data(), DType::float32, std::ssize(values)}};
-    if (in.type.dtype == DType::int32) batch.inputs = {{tokens.data(), DType::int32, std::ssize(tokens)}};
-    batch.targets = {{targets.data(), DType::int32, std::ssize(targets)}};
-    batch.weights = {weights.data(), DType::float32, std::ssize(weights)};
-    batch.samples = {numbers.data(), DType::int64, std::ssize(numbers)};
-    batch.count = std::ssize(numbers);
-  }
-};
-
-void check_case(const Golden& golden, const KerasCase& which, int micro_batches) {
-  const std::string name = which.name;
-  CAPTURE(name, micro_batches);
-  const Value in = golden.at(name + "/in0"), targets = golden.at(name + "/targets");
-  TestJob job(which.model, "sgd", which.loss);
-  job.spec.inputs[0].sample = in.type.shape.without_front();
-  job.spec.inputs[0].format.dtype = in.type.dtype;
-  job.spec.outputs[0].target.classes = 3;
-  job.spec.outputs[0].target.shape = targets.type.shape.without_front();
-  std::vector<double> weights(4, 1.0);
-  if (golden.has(name + "/weights")) {
-    weights = golden.at(name + "/weights").values;
-    job.spec.weight = targets.type.shape.without_front();
-  }
-  const GoldenBatch data(in, targets, weights);
-  const Program program = job.training(4, micro_batches);
-  const auto backend = backend_under_test();
-  const auto communicator = solo_communicator(*backend);
-  KernelChoices choices;
-  Engine engine(*backend, *communicator, compile({program}, *backend, choices));
-  for (const NamedTensor& tensor : engine.weights()) {
-    const Value value = golden.at(name + "/value/" + tensor.name);
-    REQUIRE(tensor.view.count == value.type.shape.count());
-    std::copy(value.values.begin(), value.values.end(), tensor.view.as<float>());
-  }
-  engine.upload();
-  StepResult result;
-  engine.run(0, data.batch, {}, result);
-  CHECK(program.results[0].of(result.sums, result.count) == Approx(golden.at(name + "/loss").values[0]).epsilon(2e-5));
-  CHECK(program.results[1].of(result.sums, result.count) == Approx(golden.at(name + "/accuracy").values[0]));
-  std::vector<std::byte> bytes;
-  engine.read_tensor(0, program.step.gradients, bytes);
-  std::vector<float> gradients(bytes.size() / sizeof(float));
-  std::memcpy(gradients.data(), bytes.data(), bytes.size());
-  for (const FlatEntry& entry : program.flat.parameters) {
-    const std::string& parameter = program.tensor(entry.parameter).name;
-    CAPTURE(parameter);
-    const Value expected = golden.at(name + "/gradient/" + parameter);
-    double largest = 0;
-    for (std::int64_t i = 0; i < entry.count; ++i) {
-      const double got = gradients[static_cast<std::size_t>(entry.offset + i)] / result.count;
-      largest = std::max(largest, std::abs(got - expected.values[static_cast<std::size_t>(i)]));
-    }
-    CHECK(largest < 2e-5);
-  }
-}
-
 }  // namespace
 
 TEST_CASE("networks with padding masks have Keras' losses, metrics and gradients") {
   const Golden golden("keras_masks.safetensors");
-  for (const KerasCase& which : cases()) {
-    for (const int micro_batches : {1, 2}) {
-      check_case(golden, {which.name, "layers: [" + which.model + "]", which.loss}, micro_batches);
-    }
-  }
+  for (const KerasCase& which : cases()) check_layers(golden, which);
 }
 
 TEST_CASE("products and the blocks of transformers have Keras' losses, metrics and gradients") {
   const Golden golden("keras_attention.safetensors");
   for (const auto& cases : {product_cases(), additive_cases(), block_cases()}) {
-    for (const KerasCase& which : cases) {
-      for (const int micro_batches : {1, 2}) {
-        check_case(golden, {which.name, "layers: [" + which.model + "]", which.loss}, micro_batches);
-      }
-    }
+    for (const KerasCase& which : cases) check_layers(golden, which);
   }
 }
 
 TEST_CASE("convolutional LSTMs over rows, images and volumes have Keras' losses and gradients") {
   const Golden golden("keras_conv_lstm.safetensors");
-  for (const KerasCase& which : conv_lstm_cases()) {
-    for (const int micro_batches : {1, 2}) {
-      check_case(golden, {which.name, "layers: [" + which.model + "]", which.loss}, micro_batches);
-    }
-  }
+  for (const KerasCase& which : conv_lstm_cases()) check_layers(golden, which);
 }
 
 TEST_CASE("networks that begin with spectrograms have Keras' losses and gradients") {
   const Golden golden("keras_spectrograms.safetensors");
-  for (const KerasCase& which : spectrogram_cases()) {
-    for (const int micro_batches : {1, 2}) {
-      check_case(golden, {which.name, "layers: [" + which.model + "]", which.loss}, micro_batches);
-    }
-  }
+  for (const KerasCase& which : spectrogram_cases()) check_layers(golden, which);
 }
 
 TEST_CASE("the kernels of spectrograms begin with Keras' values") {
@@ -326,7 +229,7 @@ TEST_CASE("a small BERT has PyTorch's loss and gradients") {
       "{preset: bert, with: {classes: 3, vocabulary: 7, positions: 8, layers: 2, heads: 2, head_size: "
       "3, width: 6, mlp: 10, dropout: 0}}",
       "sparse_categorical_crossentropy"};
-  for (const int micro_batches : {1, 2}) check_case(golden, small, micro_batches);
+  check_model(golden, small);
 }
 
 }  // namespace trainctl::test::keras_masks_test

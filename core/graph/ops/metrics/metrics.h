@@ -7,9 +7,14 @@
 #include "core/graph/op.h"
 #include "core/graph/ops/metrics/accuracy.h"
 #include "core/graph/ops/metrics/auc.h"
+#include "core/graph/ops/metrics/binary_crossentropy.h"
+#include "core/graph/ops/metrics/categorical_crossentropy.h"
+#include "core/graph/ops/metrics/categorical_hinge.h"
 #include "core/graph/ops/metrics/confusion_matrix.h"
 #include "core/graph/ops/metrics/cosine_similarity.h"
 #include "core/graph/ops/metrics/expression_metric.h"
+#include "core/graph/ops/metrics/huber.h"
+#include "core/graph/ops/metrics/kl_divergence.h"
 #include "core/graph/ops/metrics/mean_absolute_error.h"
 #include "core/graph/ops/metrics/mean_iou.h"
 #include "core/graph/ops/metrics/mean_loss.h"
@@ -22,11 +27,12 @@
 namespace trainctl {
 
 // All metrics; each is in a file in core/graph/ops/metrics/ (see rule.h there).
-using MetricRule =
-    std::variant<Accuracy, TopKCategoricalAccuracy, PrecisionScore, Recall, F1Score, Specificity, MeanIou, Auc,
-                 MeanAbsoluteError, MeanAbsolutePercentageError, MeanSquaredErrorMetric, RootMeanSquaredError, R2Score,
-                 CosineSimilarity, MeanSquaredLogarithmicErrorMetric, LogCoshError, PoissonMetric, HingeMetric,
-                 SquaredHingeMetric, ConfusionMatrix, EditDistance, SequenceAccuracy, ExpressionMetric>;
+using MetricRule = std::variant<Accuracy, TopKCategoricalAccuracy, PrecisionScore, Recall, F1Score, Specificity,
+                                MeanIou, Auc, MeanAbsoluteError, MeanAbsolutePercentageError, MeanSquaredErrorMetric,
+                                RootMeanSquaredError, R2Score, CosineSimilarity, MeanSquaredLogarithmicErrorMetric,
+                                LogCoshError, PoissonMetric, HingeMetric, SquaredHingeMetric, HuberMetric,
+                                CategoricalHingeMetric, CategoricalCrossentropyMetric, BinaryCrossentropyMetric,
+                                KlDivergenceMetric, ConfusionMatrix, EditDistance, SequenceAccuracy, ExpressionMetric>;
 
 std::string_view name_of(const MetricRule& rule);
 // The number of sums.

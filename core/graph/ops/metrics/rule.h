@@ -43,8 +43,9 @@
 //
 //   of_distance(distance, length)  the value that, times the weight of the sample, is added to the sum
 //
-// A row has the type Math, and the members values, at(k), first_largest(), root() and sum(f), where f(k, x) returns a
-// number. A target has label(), the number of its class, and target(k) if the targets are values.
+// A row has the type Math, and the members values, at(k), first_largest(), root(), exp(), and sum(f) and largest(f),
+// where f(k, x) returns a number; largest(f) ignores NaN. A target has is_class_number(); label(), the number of its
+// class; and target(k) if the targets are values.
 #pragma once
 
 #include <cmath>

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "core/backend/cpu/kernels.h"
@@ -29,6 +30,7 @@ struct Target {
   std::int64_t values;
 
   float operator()(std::int64_t k) const { return row[k]; }
+  bool is_class_number() const { return class_number != nullptr; }
   std::int64_t label() const { return class_number != nullptr ? *class_number : first_largest(row, values); }
 };
 
@@ -41,6 +43,7 @@ struct MetricRow {
   bool of_sums = false;  // whether x holds the class sums of all ranks instead of predictions
 
   static float root(float value) { return std::sqrt(value); }
+  static float exp(float value) { return std::exp(value); }
   float at(std::int64_t k) const { return load(x[k]); }
   std::int64_t first_largest() const {
     if (!of_sums) return cpu::first_largest(x, values);
@@ -55,6 +58,12 @@ struct MetricRow {
     float sum = 0;
     for (std::int64_t k = 0; k < values; ++k) sum += term(k, load(x[k]));
     return sum;
+  }
+  template <class Term>
+  TRAINCTL_INLINE float largest(const Term& term) const {  // ignores NaN
+    float top = -std::numeric_limits<float>::infinity();
+    for (std::int64_t k = 0; k < values; ++k) top = std::fmax(top, term(k, load(x[k])));
+    return top;
   }
 };
 

@@ -35,6 +35,7 @@ struct MetricTarget {
   const float* row;
 
   __device__ float operator()(std::int64_t k) const { return row[k]; }
+  __device__ bool is_class_number() const { return class_number != nullptr; }
   __device__ int label() const { return class_number != nullptr ? *class_number : first_largest_of(team, row); }
 };
 
@@ -48,6 +49,7 @@ struct MetricRow {
   bool of_sums;  // x are the class sums of all ranks
 
   __device__ static float root(float value) { return sqrtf(value); }
+  __device__ static float exp(float value) { return expf(value); }
   __device__ float at(std::int64_t k) const { return load(x[k]); }
   __device__ int first_largest() const {
     if (!of_sums) return first_largest_of(team, x);
@@ -62,6 +64,12 @@ struct MetricRow {
     float sum = 0;
     team.each(x, [&](int k, float value) { sum += term(k, value); });
     return team.sum(sum);
+  }
+  template <class Term>
+  __device__ float largest(const Term& term) const {  // ignores NaN
+    float top = -INFINITY;
+    team.each(x, [&](int k, float value) { top = fmaxf(top, term(k, value)); });
+    return team.largest(top);
   }
 };
 

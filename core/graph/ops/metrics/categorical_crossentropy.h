@@ -1,0 +1,77 @@
+// The cross-entropy of classes as a metric. Logits x: log(sum e^x) sum(t) - sum(t x). Probabilities p, which are first
+// divided by their sum and clipped to [1e-7, 1 - 1e-7], as in Keras: -sum(t log p).
+#pragma once
+
+#include <array>
+
+#include "core/graph/ops/metrics/rule.h"
+
+namespace trainctl {
+
+// log(sum e^x) over a row of logits.
+template <class Row>
+TRAINCTL_KERNEL_FUNCTION float log_sum_exp(const Row& row) {
+  const float top = row.largest([](std::int64_t, float x) TRAINCTL_KERNEL_LAMBDA { return x; });
+  return top + Row::Math::log(row.sum([=](std::int64_t, float x) TRAINCTL_KERNEL_LAMBDA { return Row::exp(x - top); }));
+}
+
+// A probability whose logarithm is finite.
+TRAINCTL_KERNEL_FUNCTION float clipped_probability(float p) {
+  return p < 1e-7f ? 1e-7f : p > 1 - 1e-7f ? 1 - 1e-7f : p;  // keeps NaN
+}
+
+struct CategoricalCrossentropyMetric : MeanMetric {
+  float label_smoothing = 0;
+  bool of_logits = false;  // whether it reads logits instead of probabilities
+
+  static constexpr const char* name = "categorical_crossentropy";
+  static constexpr std::array aliases{"sparse_categorical_crossentropy"};
+  static constexpr const char* meaning =
+      "Mean cross-entropy of the predicted class probabilities, without the smoothing of the loss. Targets are those "
+      "of the loss, class numbers or probabilities, whichever of Keras' two names is written.";
+  static constexpr bool larger_is_better = false;
+
+  template <class Key>
+  static void options(const Key& key) {
+    key("label_smoothing", &CategoricalCrossentropyMetric::label_smoothing,
+        "Share of the target's probability that is distributed evenly over all classes.", from_zero_to_below(1));
+  }
+  std::string adapt(const MetricSetting& loss) {
+    of_logits = loss.link == LossLink::softmax;
+    if (loss.values == 1) return "categorical_crossentropy needs several classes: use binary_crossentropy";
+    const bool of_answers = loss.link == LossLink::sigmoid && !loss.linked;
+    return of_answers ? "categorical_crossentropy needs class probabilities, but the output has logits of yes-or-no "
+                        "answers: use binary_crossentropy"
+                      : "";
+  }
+  template <class Flag>
+  void adapted(const Flag& flag) const {
+    flag("of_logits", of_logits);
+  }
+  static constexpr bool of_predictions(const MetricSetting& loss) { return loss.link == LossLink::sigmoid; }
+
+  template <class Row, class Target>
+  TRAINCTL_KERNEL_FUNCTION float row(const Row& row, const Target& target) const {
+    using Math = typename Row::Math;
+    // For logits, `whole` is log(sum e^x), otherwise the sum of the probabilities.
+    const float whole =
+        of_logits ? log_sum_exp(row) : row.sum([](std::int64_t, float x) TRAINCTL_KERNEL_LAMBDA { return x; });
+    const bool logits = of_logits;
+    const auto term = [=](float x) TRAINCTL_KERNEL_LAMBDA {
+      return logits ? whole - x : -Math::log(clipped_probability(x / whole));
+    };
+    const float scale = 1.0f - label_smoothing, shift = label_smoothing / static_cast<float>(row.values);
+    if (!target.is_class_number()) {
+      return row.sum([=](std::int64_t k, float x) TRAINCTL_KERNEL_LAMBDA {
+        const float t = scale * target(k) + shift;
+        return t == 0 ? 0.0f : t * term(x);  // a class without probability may have the logit -infinity
+      });
+    }
+    const std::int64_t label = target.label();
+    const float own = label < 0 || label >= row.values ? 0.0f : scale * term(row.at(label));
+    if (shift == 0) return own;
+    return own + shift * row.sum([=](std::int64_t, float x) TRAINCTL_KERNEL_LAMBDA { return term(x); });
+  }
+};
+
+}  // namespace trainctl
