@@ -54,8 +54,14 @@ int run_doctor(DoctorOptions& options) {
   try {
     command = rank_command("doctor", Value<RunSpec>::write(spec), spec.cluster, options.launch);
     auto plan = plan_ranks(spec.cluster, options.launch, launched_config(options.common), situation);
-    constexpr std::chrono::milliseconds longest(60'000);  // a run waits longer
-    if (plan) plan->start_timeout = plan->start_timeout.count() > 0 ? std::min(plan->start_timeout, longest) : longest;
+    constexpr std::chrono::milliseconds longest(60'000);       // a run waits longer
+    const auto limit = [=](std::chrono::milliseconds& time) {  // zero: there was no limit
+      time = time.count() > 0 ? std::min(time, longest) : longest;
+    };
+    if (plan) {
+      limit(plan->start_timeout);
+      limit(plan->timeout);
+    }
     if (plan) ranks = run_ranks(*plan, {.stops_in_order = false, .holds_output = json});
   } catch (const Error& error) {
     launch_problem = error.what();

@@ -136,7 +136,7 @@ int run_predict(PredictOptions& options) {
           supervise_ranks(spec.cluster, options.launch, launched_config(options.common), situation, {false, false}))
     return *code;
   RankCommand command = rank_command("predict", Value<RunSpec>::write(spec), spec.cluster, options.launch);
-  command.ends_start_itself = !options.generate.any();
+  command.ends_start_itself = true;
   const PredictionRequest request{.network = network,
                                   .inputs = options.inputs,
                                   .format = format,

@@ -49,7 +49,8 @@ int run(RunOptions& options) {
   const RunSpec spec = load_run_spec(options.common, options.launch);
   options.launch.reads_tf_config = situation.started_by == StartedBy::user;
   if (const auto tasks = tf_config_for(spec.cluster, options.launch, variables); tasks && !tasks->is_chief()) {
-    return serve_as_agent(*tasks, secret_for(*tasks, variables), spec.cluster.start_deadline());
+    const AgentPatience patience{.start = spec.cluster.start_deadline(), .stop = spec.cluster.deadline()};
+    return serve_as_agent(*tasks, secret_for(*tasks, variables), patience);
   }
   prepare_data_with_progress(spec.data);
   const SupervisionOptions supervision{

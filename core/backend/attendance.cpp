@@ -74,7 +74,8 @@ bool PeerWait::goes_on() {
     answered_ = now;
   }
   if (attendance_.has_ended()) return false;
-  return attendance_.deadline().count() == 0 || now - start_ < attendance_.deadline() + longer_;
+  const milliseconds deadline = attendance_.deadline();  // loaded once, since it changes when the start ends
+  return deadline.count() == 0 || now - start_ < deadline + longer_;
 }
 
 }  // namespace trainctl

@@ -25,7 +25,7 @@ enum class Activity : std::uint32_t {
   updating,       // computing the update of the weights
   saving,
   evaluating,
-  waiting_for_ranks,  // waiting for other ranks outside of a step, for example at the start
+  waiting_for_ranks,  // outside of a step, for example at the start; a rank that waits is in a collective
   ended,
 };
 

@@ -240,7 +240,7 @@ std::string_view name_of(Activity activity) {
     case Activity::evaluating:
       return "evaluating";
     case Activity::waiting_for_ranks:
-      return "waiting for ranks";
+      return "outside of steps";
     case Activity::ended:
       return "ended";
   }

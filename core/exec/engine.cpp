@@ -225,11 +225,13 @@ void Engine::read_result(const StepBuffers& buffers, StepResult& result) {
   result.stop = read_sum(buffers, step.agree, agree_stop) != 0;
   result.abandoned = read_sum(buffers, step.agree, agree_stop) >= abandon_request;
   if (step.players.empty()) return;
-  double squares = 0;  // of the gradients of each player's last update, and of earlier ones that are not finite
+  double squares = 0;  // of the gradients of each player's last update, and of the update that is not finite
   for (const PlayerUpdate& update : step.players) {
-    result.not_finite = result.not_finite || read_sum(buffers, update.agree, agree_not_finite) != 0;
+    result.not_finite = read_sum(buffers, update.agree, agree_not_finite) != 0;
     const double norm = read_sum(buffers, update.gradient_norm);
-    if (update.number + 1 == update.steps || !std::isfinite(norm)) squares += norm * norm;
+    const bool is_left_out = result.not_finite || !std::isfinite(norm);
+    if (update.number + 1 == update.steps || is_left_out) squares += norm * norm;
+    if (is_left_out) break;  // the later updates are left out because of this one, and their flags say so
   }
   result.gradient_norm = std::sqrt(squares);
 }

@@ -36,10 +36,16 @@ std::vector<std::string> ops_between(const Graph& graph, TensorId x, TensorId y)
 // Throws the error about a call of gradient(), unless its arguments are no tensors of the graph.
 void refuse_gradient(const Expression& call, const Graph& graph, const std::map<std::string, TensorId>& values) {
   if (call.operands.size() < 2) return;
+  const auto is_name = [](const Expression& operand) { return operand.kind == Expression::Kind::name; };
+  if (!is_name(call.operands[0]) || !is_name(call.operands[1])) return;
   const std::string &y = call.operands[0].text, &x = call.operands[1].text;
   const auto of_y = values.find(y), of_x = values.find(x);
   if (of_y == values.end() || of_x == values.end()) return;
   const std::string name = function_name(call);
+  if (of_x->second == of_y->second) {
+    throw ExpressionError(call.column,
+                          format("{}(): '{}' and '{}' are the same value, so that its gradient is 1", name, y, x));
+  }
   const std::vector<std::string> kinds = ops_between(graph, of_x->second, of_y->second);
   if (kinds.empty()) {
     throw ExpressionError(call.column,

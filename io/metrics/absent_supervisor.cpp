@@ -1,6 +1,7 @@
 // Judges by the files of a run directory whether its run goes on.
 #include "io/metrics/absent_supervisor.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -37,6 +38,13 @@ bool has_ended(const std::string& folder) {
 }
 
 }  // namespace
+
+std::optional<std::chrono::milliseconds> time_to_start_again(std::chrono::milliseconds timeout,
+                                                             std::chrono::milliseconds start_timeout) {
+  constexpr std::chrono::milliseconds least(60'000);
+  if (start_timeout.count() <= 0) return {};
+  return std::max({least, timeout, start_timeout});
+}
 
 MayStartAgain::MayStartAgain(const std::string& folder, const Generation& last)
     : MayStartAgain(format("the run in {} may start again from host {}", folder, host_of_launch(last.launch))) {}

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 
 #include "core/base/error.h"
@@ -10,9 +11,11 @@
 namespace trainctl {
 
 // A supervisor keeps the directory of its run by a lock there (core/base/supervisor_lock.h). It cannot do so if rank 0
-// is on another host: then a directory that its ranks have left stays theirs for this time, or for cluster.timeout if
-// that is longer.
-inline constexpr std::chrono::seconds least_time_to_start_again(60);
+// is on another host: then a directory that its ranks have left stays theirs for the longest of a minute,
+// cluster.timeout and cluster.start_timeout, which the next ranks may take to start. No value: there is no limit.
+// `start_timeout`: zero if ranks may take any time to start.
+std::optional<std::chrono::milliseconds> time_to_start_again(std::chrono::milliseconds timeout,
+                                                             std::chrono::milliseconds start_timeout);
 
 // Thrown if a directory is left to such a supervisor.
 class MayStartAgain : public Error {

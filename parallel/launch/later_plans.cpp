@@ -87,7 +87,7 @@ PlanChange LaterPlans::resized(const std::string& run_directory) const {
     LaunchPlan plan = plan_launch(request_again(*ranks));
     require_space(run_directory);
     for (const std::string& warning : plan.warnings) log::warning(warning);
-    return {.plan = std::move(plan)};
+    return {.plan = std::move(plan), .is_requested = true};
   } catch (const Error& error) {
     log::warning(
         format("the run goes on as before, since it cannot train on {}: {}", counted(*ranks, "rank"), error.what()));

@@ -55,7 +55,7 @@ Keys<ClusterOptions> ClusterOptions::keys() {
            at_least(0))
       .key("start_timeout", &ClusterOptions::start_timeout,
            "How long the ranks may take to start on all hosts, and one of them longer than the others to prepare the "
-           "training before the first step; 0 s: for ever; auto: `timeout`, but at least 30 s.",
+           "training before the first step of a phase; 0 s: for ever; auto: `timeout`, but at least 30 s.",
            at_least(0))
       .key(
           "hang_timeout", &ClusterOptions::hang_timeout,

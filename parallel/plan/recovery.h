@@ -1,8 +1,5 @@
-// Predicts what failures cost a run: how long it takes to go on (cluster.restarts), and how often `checkpoint.every:
-// auto` saves a checkpoint.
+// Predicts what failures cost a run that starts again (cluster.restarts): how long it takes to go on.
 #pragma once
-
-#include <cstdint>
 
 #include "parallel/launch/options.h"
 
@@ -40,21 +37,5 @@ struct RecoveryQuestion {
 // to 64 others (one second for each level is assumed), and each rank exchanges its address with all others
 // (start_seconds(), measured with up to 64 ranks). Rank 0 reads the checkpoint and sends it to all.
 Recovery predict_recovery(const Prediction& prediction, const PlanTarget& target, const RecoveryQuestion& question);
-
-// The bytes per second at which a rank is assumed to copy its shard of a checkpoint. The interval changes only with the
-// square root of this rate.
-inline constexpr double assumed_copy_rate = 10e9;
-
-// The checkpoints that `checkpoint.every: auto` saves.
-struct ExpectedSaves {
-  double stall = 0;        // seconds for which a save stops training
-  double seconds = 0;      // from one save to the next
-  std::int64_t steps = 0;  // the same in steps
-};
-
-// `failures`: mean time between failures of the run in seconds. `storage`: bytes per second at which a checkpoint is
-// written; 0: unknown. `savers`: the number of savers with copies in host memory; 0: training waits while a checkpoint
-// is written, and the result is empty, with 0 steps, if `storage` is unknown.
-ExpectedSaves expected_saves(const Prediction& prediction, double failures, double storage, int savers);
 
 }  // namespace trainctl

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "parallel/plan/expected_saves.h"
 #include "parallel/plan/prediction.h"
 #include "parallel/plan/recovery.h"
 

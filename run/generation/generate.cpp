@@ -242,6 +242,7 @@ class Continuation {
 void generate(const RunSpec& spec, const GenerateOptions& options, const TrainedNetwork& network,
               const std::string& out, bool json, RankContext& context) {
   Continuation continuation(spec, options, network, context);
+  context.end_start();
   if (json) {
     Json all = Json::array();
     continuation.run([&](const Json& results) {

@@ -297,7 +297,7 @@ void PhaseTraining::write_observations() {
 
 PhaseEnd train_phase(RankRun& run, const PhaseStart& phase, const std::optional<Snapshot>& resumed, bool begins) {
   PhaseTraining training(run, phase, resumed, begins);
-  if (begins) run.context.end_start();
+  run.context.end_start();
   return training.train();
 }
 

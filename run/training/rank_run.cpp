@@ -52,11 +52,10 @@ void require_space(RankRun& run, const Job& job) {
   attempt.throw_if_any_failed();
 }
 
-// Tells the supervisor of this run the number of steps done, once a second, and records which requests it has refused.
+// Tells the supervisor of this run the number of steps done, once a second.
 class StepTeller final : public MetricsSink {
  public:
-  // `records`: receives refused requests; must outlive the object.
-  StepTeller(std::string status_file, MetricsSink& records) : status_file_(std::move(status_file)), records_(records) {}
+  explicit StepTeller(std::string status_file) : status_file_(std::move(status_file)) {}
 
   void start(const StartEvent&) override {}
   void step(const StepEvent& event) override {
@@ -64,9 +63,6 @@ class StepTeller final : public MetricsSink {
     if (now < next_) return;
     next_ = now + 1;
     tell(event.step);
-    if (auto refused = take_refused_resize(status_file_)) {
-      records_.refused_resize({event.step, refused->ranks, std::move(refused->reason)});
-    }
   }
   void epoch(const EpochEvent&) override {}
   // A saved step is progress that a restart keeps, and is told at once.
@@ -82,9 +78,41 @@ class StepTeller final : public MetricsSink {
   }
 
   std::string status_file_;
-  MetricsSink& records_;
   double next_ = 0;
   std::int64_t told_ = 0;
+};
+
+// Records the requests to resize that the supervisor has refused: at most a second later, and before the run ends.
+class RefusalRecorder final : public MetricsSink {
+ public:
+  // `records`: receives the requests; must outlive the object.
+  RefusalRecorder(std::string status_file, MetricsSink& records)
+      : status_file_(std::move(status_file)), records_(records) {}
+
+  void start(const StartEvent&) override {}
+  void step(const StepEvent& event) override {
+    const double now = seconds_now();
+    if (now < next_) return;
+    next_ = now + 1;
+    record(event.step);
+  }
+  void epoch(const EpochEvent&) override {}
+  // The ranks may stop after a checkpoint for another request.
+  void checkpoint(const CheckpointEvent& event) override { record(event.step); }
+  void end(const EndEvent& event) override { record(event.step); }
+
+ private:
+  void record(std::int64_t step) {
+    for (RefusedResize& refused : read_refused_resizes(status_file_, recorded_)) {
+      ++recorded_;
+      records_.refused_resize({step, refused.ranks, std::move(refused.reason)});
+    }
+  }
+
+  std::string status_file_;
+  MetricsSink& records_;
+  std::size_t recorded_ = 0;  // the number of requests that are recorded
+  double next_ = 0;
 };
 
 // Whether a folder is on a file system of the network.
@@ -127,7 +155,8 @@ void begin_run(RankRun& run, Job& job, const TrainOptions& train, const Training
   }
   if (const Situation& situation = run.context.situation; files.sink && situation.supervised) {
     if (files.memory) files.memory->is_kept = true;  // the supervisor removes the copies
-    files.sink->add(std::make_unique<StepTeller>(situation.status_file, *files.sink));
+    files.sink->add(std::make_unique<StepTeller>(situation.status_file));
+    files.sink->add_first(std::make_unique<RefusalRecorder>(situation.status_file, *files.sink));
   }
   run.shares_directory = join_log(files.directory ? files.directory->path() : "", run.context, run.device.host);
   keep_flight(run);

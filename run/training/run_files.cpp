@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <limits>
 #include <thread>
 #include <utility>
 
@@ -149,10 +150,9 @@ bool names_a_checkpoint(const std::string& resume) { return resume != "auto" && 
 
 // All ranks wait together, since the wait may be longer than cluster.timeout.
 RunFiles open_run_files(const RunSpec& spec, const TrainingRequest& request, World& world, Stream& stream) {
-  // Ranks of the other run may need as long to start.
-  const double longest =
-      std::max(std::chrono::duration<double>(least_time_to_start_again).count(), spec.cluster.timeout.value);
-  const double end = seconds_now() + longest;
+  const auto longest = time_to_start_again(spec.cluster.deadline(), spec.cluster.start_deadline());
+  const double seconds = longest ? std::chrono::duration<double>(*longest).count() : 0;
+  const double end = longest ? seconds_now() + seconds : std::numeric_limits<double>::infinity();
   for (bool told = false;;) {
     RunFiles files;
     bool waits = false;
@@ -161,7 +161,9 @@ RunFiles open_run_files(const RunSpec& spec, const TrainingRequest& request, Wor
     } catch (const MayStartAgain& left) {
       waits = true;
       if (!std::exchange(told, true)) {
-        log::warning(format("{}; this run waits for up to {:g} s", left.text(), longest));
+        log::warning(longest
+                         ? format("{}; this run waits for up to {:g} s", left.text(), seconds)
+                         : format("{}; this run waits until nothing was written there for ten minutes", left.text()));
       }
     }
     if (!any_rank(waits, world.communicator(), stream)) return files;

@@ -32,6 +32,8 @@ struct TrainingRequest;
 class MetricsFanOut final : public MetricsSink {
  public:
   void add(std::unique_ptr<MetricsSink> sink) { sinks_.push_back(std::move(sink)); }
+  // Adds a sink that receives each event before the others, such as one that adds events.
+  void add_first(std::unique_ptr<MetricsSink> sink) { sinks_.insert(sinks_.begin(), std::move(sink)); }
 
   void restart(const RestartEvent& event) override {
     each([&](MetricsSink& sink) { sink.restart(event); });

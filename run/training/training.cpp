@@ -86,6 +86,7 @@ int train(const RunSpec& configured, const TrainingRequest& request, RankContext
   check_later_phases(run, next_phase().number, start_of(run, resumed));
   PhaseEnd end = train_phase(run, next_phase(), resumed, true);
   while (end.next_follows || end.rollback) {  // start from a checkpoint, as a resumed run does
+    context.begin_start();
     if (end.rollback) {
       resumed = roll_back(run, *end.rollback);
     } else {

@@ -92,8 +92,8 @@ void fuzz_rank_status(std::string_view bytes) {
   read_stop_time(path);
   read_step(path);
   read_log_path(path);
-  take_refused_resize(path);
-  expect(!take_refused_resize(path), "a refused request is taken twice");
+  const std::size_t refused = read_refused_resizes(path).size();
+  expect(read_refused_resizes(path, refused).empty(), "a refused request is read twice");
   std::string text(bytes);
   take_notes(path, text);
   expect(text.size() <= bytes.size(), "notes add text");

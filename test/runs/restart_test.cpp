@@ -216,6 +216,10 @@ TEST_CASE("a run goes on with the number of ranks before if the ranks cannot tra
   CHECK(contains(run.errors(), "the run goes on with 2 ranks"));
   CHECK(events(directory, "end").size() == 1);
   CHECK(events(directory, "start").back().at("ranks") == 2);
+  const std::vector<Json> refused = events(directory, "refused_resize");
+  REQUIRE(refused.size() == 1);
+  CHECK(refused[0].at("ranks") == 3);
+  CHECK(contains(refused[0].at("reason"), "strategy.share has 2 speeds, but there are 3 replicas"));
 }
 
 TEST_CASE("a run whose last checkpoint could not be written is not resized, and goes on") {

@@ -18,7 +18,7 @@ struct StepResult {
   double count = 0;          // divisor of the sums of losses
   std::vector<double> sums;  // losses by output, then metrics, in the order of Program::results; then weights
   double gradient_norm = 0;  // training only
-  bool not_finite = false;   // a loss was NaN or Inf on some rank: the update was skipped
+  bool not_finite = false;   // a loss of the first update that was skipped was NaN or Inf on some rank
   bool stop = false;         // some rank was asked to stop
   bool abandoned = false;    // some rank was asked to stop and had no data for this step: the update was skipped
 };

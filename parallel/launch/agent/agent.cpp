@@ -169,12 +169,12 @@ void serve_connection(const Served& served) {
 
 class Agent {
  public:
-  Agent(const TfTask& own, const std::string& secret, std::chrono::milliseconds patience)
+  Agent(const TfTask& own, const std::string& secret, const AgentPatience& patience)
       : name_(own.name()), secret_(secret), listener_(listen_at(own.host, own.port)) {
-    asked_.patience = patience;
+    asked_.patience = patience.stop;
     asked_.ready = true;
     asked_.needs.saves = true;  // only the chief knows how long a save takes
-    if (patience.count() > 0) patience_ends_ = std::chrono::steady_clock::now() + patience;
+    if (patience.start.count() > 0) patience_ends_ = std::chrono::steady_clock::now() + patience.start;
     if (pipe2(reports_.data(), O_CLOEXEC | O_NONBLOCK) != 0) throw Error(ErrorKind::resource, "cannot create a pipe");
   }
   ~Agent() {
@@ -282,7 +282,7 @@ class Agent {
 
 }  // namespace
 
-int serve_as_agent(const TfConfig& config, const std::string& secret, std::chrono::milliseconds patience) {
+int serve_as_agent(const TfConfig& config, const std::string& secret, const AgentPatience& patience) {
   const TfTask &own = config.tasks[config.own], &chief = config.tasks.front();
   forget_secret();  // commands that the agent runs must not know the secret
   Agent agent(own, secret, patience);

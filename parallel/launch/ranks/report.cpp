@@ -1,6 +1,7 @@
 // Reports how a command ended.
 #include "parallel/launch/ranks/report.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <iostream>
@@ -60,7 +61,9 @@ void finish_output() {
 void name_rank(Failure& failure, const Situation& situation, int rank, const std::string& host) {
   const bool is_of_files =
       failure.exit_code == exit_code(ErrorKind::config) || failure.exit_code == exit_code(ErrorKind::data);
-  if (is_of_files && host.empty() && situation.supervised) return;
+  const bool names_file =
+      std::ranges::any_of(failure.errors, [](const Diagnostic& error) { return !error.location.file.empty(); });
+  if (is_of_files && names_file && host.empty() && situation.supervised) return;
   const std::string who = host.empty() ? format(" (rank {})", rank) : format(" (rank {} on {})", rank, host);
   failure.message += who;
   for (Diagnostic& error : failure.errors) error.message += who;

@@ -19,8 +19,8 @@ void answer(std::string_view text);
 void finish_output();
 
 // Adds the rank, and its host unless `host` is empty, to the messages of a failure. If all ranks run on one host, under
-// a supervisor that reports a single failure, errors of the config and of the data are left as they are: these name the
-// file, and which of the ranks has found them first does not matter.
+// a supervisor that reports a single failure, errors of the config and of the data that name a file are left as they
+// are: which of the ranks has found them first does not matter.
 void name_rank(Failure& failure, const Situation& situation, int rank, const std::string& host);
 
 // Reports the failure of this process: to its supervisor if there is one, otherwise on standard error and in the log,

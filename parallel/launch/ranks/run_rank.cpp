@@ -108,6 +108,8 @@ void RankContext::set_flight(std::unique_ptr<FlightRecord> record) {
   world.communicator().attendance().set_flight(flight.get());
 }
 
+void RankContext::begin_start() { world.communicator().attendance().set_deadline(start_deadline); }
+
 void RankContext::end_start() {
   world.communicator().true_on_all(true);
   world.communicator().attendance().set_deadline(deadline);
@@ -150,8 +152,12 @@ int run_as_rank(const Situation& situation, bool json, const RankCommand& comman
     log::set_level(log::Level::warning);
     log::set_prefix(format("rank {}", world.rank()));
   }
-  RankContext context{
-      .world = world, .threads = threads, .situation = situation, .cores = cores, .deadline = command.deadline};
+  RankContext context{.world = world,
+                      .threads = threads,
+                      .situation = situation,
+                      .cores = cores,
+                      .deadline = command.deadline,
+                      .start_deadline = command.start_deadline};
   enter(flight.get(), {.activity = Activity::starting, .text = "data, program and kernels"});
   context.set_flight(std::move(flight));
   Failure failure;

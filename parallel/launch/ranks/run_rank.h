@@ -21,13 +21,16 @@ struct RankContext {
   World& world;
   int threads = 1;
   const Situation& situation;
-  Cores cores;                                // cores of this host before take_share()
-  std::chrono::milliseconds deadline{0};      // see RankCommand
+  Cores cores;                                               // cores of this host before take_share()
+  std::chrono::milliseconds deadline{0}, start_deadline{0};  // see RankCommand
   std::optional<std::int64_t> step = {};      // number of training steps that were done when the work failed
   std::unique_ptr<FlightRecord> flight = {};  // null: none; set_flight() sets it
 
   // Keeps a record, null or not, to which the rank's communicators, engines and loaders write from now on.
   void set_flight(std::unique_ptr<FlightRecord> record);
+  // Begins another start, such as that of a later phase: until it ends, waits have the deadline of the start. Called by
+  // all ranks.
+  void begin_start();
   // Ends the start: waits until all ranks have called this function. From then on, all waits have the usual deadline.
   void end_start();
 };

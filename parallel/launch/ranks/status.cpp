@@ -14,11 +14,13 @@
 
 #include "core/base/failure.h"
 #include "core/base/format.h"
+#include "core/base/json.h"
 
 namespace trainctl {
 namespace {
 
-// A note is a file of one line; its path is the status file's with one of these suffixes.
+// A note is a file of one line, except that refused_note has a line of JSON for each request. Its path is the status
+// file's with one of these suffixes.
 constexpr std::string_view ready_note = ".ready", log_note = ".log", stop_time_note = ".stop-time", step_note = ".step";
 constexpr std::string_view resizing_note = ".resizing", refused_note = ".refused";
 constexpr std::string_view end_note = ".end";  // the first line of a status that comes from another host
@@ -171,20 +173,25 @@ bool is_resizing(const std::string& status_path) {
 }
 
 void write_refused_resize(const std::string& status_path, const RefusedResize& refused) {
-  write_note(status_path, refused_note, format("{}\n{}", refused.ranks, refused.reason));
+  if (status_path.empty()) return;
+  // A line that the disk had no space for is ended by the next one.
+  const std::string line = format("\n{}\n", json_text({{"ranks", refused.ranks}, {"reason", refused.reason}}));
+  std::ofstream(note_path(status_path, refused_note), std::ios::app) << line;
 }
 
-std::optional<RefusedResize> take_refused_resize(const std::string& status_path) {
+std::vector<RefusedResize> read_refused_resizes(const std::string& status_path, std::size_t known) {
   if (status_path.empty()) return {};
-  const std::string path = note_path(status_path, refused_note);
-  RefusedResize refused;
-  {
-    std::ifstream file(path);
-    if (!(file >> refused.ranks) || file.get() != '\n') return {};
-    refused.reason.assign(std::istreambuf_iterator<char>(file), {});
+  std::ifstream file(note_path(status_path, refused_note));
+  std::vector<RefusedResize> all;
+  for (std::string line; std::getline(file, line) && !file.eof();) {  // the last line may not be whole yet
+    const Json json = try_parse_json(line);
+    if (!json.is_object()) continue;
+    const auto ranks = json.find("ranks"), reason = json.find("reason");
+    if (ranks == json.end() || reason == json.end() || !ranks->is_number_integer() || !reason->is_string()) continue;
+    all.push_back({ranks->get<int>(), reason->get<std::string>()});
   }
-  unlink(path.c_str());
-  return refused;
+  all.erase(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(std::min(known, all.size())));
+  return all;
 }
 
 void write_step(const std::string& status_path, std::int64_t step) {

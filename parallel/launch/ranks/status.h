@@ -79,8 +79,9 @@ struct RefusedResize {
 };
 // Called by the supervisor, so that rank 0 records it. A rank 0 on another host does not learn of it.
 void write_refused_resize(const std::string& status_path, const RefusedResize& refused);
-// Called by rank 0. Returns the last refused request, once; empty if there is none.
-std::optional<RefusedResize> take_refused_resize(const std::string& status_path);
+// Called by rank 0. Returns the requests that were refused in this attempt, the oldest first, without the first
+// `known`.
+std::vector<RefusedResize> read_refused_resizes(const std::string& status_path, std::size_t known = 0);
 
 // Called by rank 0 to report the number of training steps that are done.
 void write_step(const std::string& status_path, std::int64_t step);

@@ -139,6 +139,14 @@ MpirunCommand::MpirunCommand(const LaunchPlan& plan, const std::vector<std::stri
   append(command);
 }
 
+std::vector<std::string> MpirunCommand::folders() const {
+  std::vector<std::string> paths;
+  for (const std::optional<ScratchFolder>* folder : {&scratch_, &memory_, &flight_}) {
+    if (*folder) paths.push_back((*folder)->path());
+  }
+  return paths;
+}
+
 // On several hosts the folder is not within that of the status file, which tells ranks whether their supervisor is on
 // the same host (status.h), and ranks on other hosts create it.
 void MpirunCommand::make_flight_folder(const LaunchPlan& plan, const std::string& temporary) {

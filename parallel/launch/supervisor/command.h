@@ -34,6 +34,8 @@ class MpirunCommand {
   const std::string& status_file() const { return status_file_; }
   // Returns the folder of the flight records, which has the same path on all hosts; "" without records.
   const std::string& flight_folder() const { return flight_folder_; }
+  // Returns the folders for temporary files on this host, which are removed with this object.
+  std::vector<std::string> folders() const;
   // Returns whether the ranks may draw a progress bar on the user's terminal.
   bool shows_bar() const { return shows_bar_; }
 

@@ -19,6 +19,7 @@
 #include "parallel/launch/plan.h"
 #include "parallel/launch/ranks/report.h"
 #include "parallel/launch/ranks/status.h"
+#include "parallel/launch/supervisor/command.h"
 #include "parallel/launch/supervisor/supervisor.h"
 #include "parallel/launch/watch/host_watch.h"
 
@@ -30,7 +31,7 @@ constexpr std::chrono::seconds longest_end(20);  // to kill processes that are l
 
 }  // namespace
 
-MpirunWatch::MpirunWatch(Supervision& supervision, const ChildProcess& child, std::string status_file,
+MpirunWatch::MpirunWatch(Supervision& supervision, const ChildProcess& child, const MpirunCommand& command,
                          const LaunchPlan& plan, Mpirun& mpirun, const SupervisionOptions& options,
                          const Restarts& restarts, HostWatch& hosts)
     : supervision_(supervision),
@@ -40,8 +41,9 @@ MpirunWatch::MpirunWatch(Supervision& supervision, const ChildProcess& child, st
       requests_(supervision.requests),
       mpirun_(mpirun),
       child_(child),
-      output_(child_, mpirun, status_file, supervision.unwritten_output, options.holds_output, plan.first_rank_here),
-      status_file_(std::move(status_file)),
+      output_(child_, mpirun, command.status_file(), supervision.unwritten_output, options.holds_output,
+              plan.first_rank_here),
+      status_file_(command.status_file()),
       first_rank_here_(plan.first_rank_here),
       one_host_(plan.one_host),
       stops_in_order_(options.stops_in_order),
@@ -52,7 +54,8 @@ MpirunWatch::MpirunWatch(Supervision& supervision, const ChildProcess& child, st
   asked_.started = start_;
   asked_.sees_ranks = plan.first_rank_here;
   asked_.patience = plan.timeout;
-  supervision_.guard.watch(GuardedRanks{child_.pid, status_file_, hosts.folder(), stops_in_order_, asked_});
+  supervision_.guard.watch(GuardedRanks{child_.pid, status_file_, hosts.folder(), command.folders(), supervision.launch,
+                                        stops_in_order_, asked_});
 }
 
 MpirunWatch::~MpirunWatch() {
@@ -173,13 +176,16 @@ void MpirunWatch::check_for_change() {
   PlanChange change = restarts_.changed_plan(plan_, std::filesystem::path(log).parent_path().string());
   if (change.refused) write_refused_resize(status_file_, *change.refused);
   changed_plan_ = std::move(change.plan);
+  is_requested_ = change.is_requested;
   if (!changed_plan_) return;
   if (!read_stop_time(status_file_).fails) return note_request(change_, SIGUSR1, now);
   log::warning(
       format("the run goes on as before, and not with {}, since its last checkpoint could not be written: make "
              "room for one first",
              counted(changed_plan_->ranks, "rank")));
-  write_refused_resize(status_file_, {changed_plan_->ranks, "the last checkpoint could not be written"});
+  if (is_requested_) {
+    write_refused_resize(status_file_, {changed_plan_->ranks, "the last checkpoint could not be written"});
+  }
   changed_plan_.reset();
 }
 

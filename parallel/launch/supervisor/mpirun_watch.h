@@ -23,6 +23,7 @@
 namespace trainctl {
 
 class HostWatch;
+class MpirunCommand;
 struct Restarts;
 struct SupervisionOptions;
 
@@ -41,9 +42,9 @@ struct Supervision {
 
 class MpirunWatch {
  public:
-  // Watches a running mpirun. If rank 0 is on this host, it must call mark_ready() within plan.start_timeout.
-  // `restarts` tells whether the plan shall change. `hosts` watches the ranks.
-  MpirunWatch(Supervision& supervision, const ChildProcess& child, std::string status_file, const LaunchPlan& plan,
+  // Watches a running mpirun, which `command` has started. If rank 0 is on this host, it must call mark_ready() within
+  // plan.start_timeout. `restarts` tells whether the plan shall change. `hosts` watches the ranks.
+  MpirunWatch(Supervision& supervision, const ChildProcess& child, const MpirunCommand& command, const LaunchPlan& plan,
               Mpirun& mpirun, const SupervisionOptions& options, const Restarts& restarts, HostWatch& hosts);
   ~MpirunWatch();  // kills all children except those of `hosts`
   MpirunWatch(const MpirunWatch&) = delete;
@@ -58,6 +59,8 @@ class MpirunWatch {
   bool asked_to_stop() const { return requests_.asked || change_.asked; }
   // Returns the plan for which the ranks were stopped; empty if the plan has not changed.
   const std::optional<LaunchPlan>& changed_plan() const { return changed_plan_; }
+  // Returns whether the user has requested that plan.
+  bool is_requested() const { return is_requested_; }
   const RanksOutput& output() const { return output_; }
   void show_held_errors() { output_.show_held_errors(); }
   // Returns the rank that ended first, if all ranks run on this host.
@@ -93,6 +96,7 @@ class MpirunWatch {
   StopRequests& requests_;
   StopRequests change_;  // the request to stop for a changed plan
   std::optional<LaunchPlan> changed_plan_;
+  bool is_requested_ = false;  // whether the user has requested changed_plan_
   std::chrono::steady_clock::time_point next_check_for_change_{};
   Mpirun& mpirun_;
   ChildProcess child_;

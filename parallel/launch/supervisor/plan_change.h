@@ -10,6 +10,7 @@ namespace trainctl {
 
 struct PlanChange {
   std::optional<LaunchPlan> plan = {};        // the plan with which the run shall go on; empty: as before
+  bool is_requested = false;                  // whether the user has requested the plan
   std::optional<RefusedResize> refused = {};  // a request of the user that cannot be met
 };
 

@@ -18,6 +18,7 @@
 #include "parallel/launch/host/process.h"
 #include "parallel/launch/ranks/report.h"
 #include "parallel/launch/ranks/status.h"
+#include "parallel/launch/supervisor/copies.h"
 #include "parallel/launch/watch/copies_note.h"
 
 namespace trainctl {
@@ -71,7 +72,15 @@ void StopGuard::expect_within(std::chrono::milliseconds time) {
 
 void StopGuard::watch(std::optional<GuardedRanks> ranks) {
   const std::lock_guard lock(mutex_);
+  note_run();
   ranks_ = std::move(ranks);
+}
+
+// Keeps the path of the run's log that the ranks have told. The caller holds the mutex.
+void StopGuard::note_run() {
+  if (!ranks_) return;
+  launch_ = ranks_->launch;
+  if (std::string log = read_log_path(ranks_->status_file); !log.empty()) log_ = std::move(log);
 }
 
 void StopGuard::run(const std::stop_token& ended) {
@@ -149,14 +158,20 @@ void StopGuard::stop(GuardedRanks ranks, Clock::time_point now) {
   }
 }
 
-// The main thread may never come back. Its folder for temporary files would be removed by the next supervisor only.
-// Copies in the memory of other hosts are removed by the agents there, which hear nothing any more.
-void StopGuard::end(int code, const std::string& message, const GuardedRanks& ranks) const {
+// The main thread may never come back. Its folders for temporary files would be removed by the next supervisor only.
+// Copies in the memory of other hosts are removed by the agents there, which hear nothing any more. If rank 0 is on
+// another host, the copies on this host are known by their note alone.
+void StopGuard::end(int code, const std::string& message, const GuardedRanks& ranks) {
   kill_children({}, std::chrono::seconds(2));
+  {
+    const std::lock_guard lock(mutex_);
+    note_run();
+    remove_copies_here(log_, launch_);
+  }
   if (!ranks.flight_folder.empty()) remove_noted_copies(ranks.flight_folder);
-  if (!ranks.status_file.empty()) {
+  for (const std::string& folder : ranks.folders) {
     std::error_code ignored;
-    std::filesystem::remove_all(std::filesystem::path(ranks.status_file).parent_path(), ignored);
+    std::filesystem::remove_all(folder, ignored);
   }
   tell(message);
   tell("trainctl has ended without writing to the run's directory, since its file system does not answer");

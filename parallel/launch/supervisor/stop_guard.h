@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "parallel/launch/supervisor/signals.h"
 #include "parallel/launch/supervisor/stopping.h"
@@ -17,11 +18,13 @@ namespace trainctl {
 
 // The ranks that the guard may have to stop.
 struct GuardedRanks {
-  pid_t launcher = -1;         // the process of mpirun
-  std::string status_file;     // in the supervisor's folder for temporary files
-  std::string flight_folder;   // of the flight records, with the note of the copies in memory; "": there are none
-  bool stops_in_order = true;  // see SupervisionOptions
-  AskedRanks asked;            // `ready`, `relayed` and the needs are unused: the guard finds them itself
+  pid_t launcher = -1;        // the process of mpirun
+  std::string status_file;    // in one of `folders`
+  std::string flight_folder;  // of the flight records, with the note of the copies in memory; "": nothing is noted
+  std::vector<std::string> folders;  // the supervisor's folders for temporary files
+  std::string launch;                // the name of the supervisor, by which it knows its copies in memory
+  bool stops_in_order = true;        // see SupervisionOptions
+  AskedRanks asked;                  // `ready`, `relayed` and the needs are unused: the guard finds them itself
 };
 
 // The main thread tells by expect_within() until when it reads the next signal. If it does not, and a request to stop
@@ -43,7 +46,7 @@ class StopGuard {
   // The main thread reads signals again within this time.
   void expect_within(std::chrono::milliseconds time);
 
-  // Sets the ranks of the present attempt; empty: there are none.
+  // Sets the ranks of the present attempt; empty: there are none, but earlier ones may have left copies in memory.
   void watch(std::optional<GuardedRanks> ranks);
 
  private:
@@ -54,7 +57,8 @@ class StopGuard {
   bool is_stuck(Clock::time_point now);
   void act(Clock::time_point now);
   void stop(GuardedRanks ranks, Clock::time_point now);
-  [[noreturn]] void end(int code, const std::string& message, const GuardedRanks& ranks = {}) const;
+  void note_run();
+  [[noreturn]] void end(int code, const std::string& message, const GuardedRanks& ranks = {});
 
   const Signals& signals_;
   int received_ = -1, forward_ = -1;  // a pipe with a byte for each signal
@@ -62,6 +66,7 @@ class StopGuard {
   std::mutex mutex_;                  // guards the members up to the empty line
   Clock::time_point expected_ = Clock::now() + std::chrono::seconds(2);
   std::optional<GuardedRanks> ranks_;
+  std::string log_, launch_;  // path of the log of the run whose ranks were watched, and the supervisor's name
 
   StopRequests requests_;  // this and the members below belong to the thread
   bool relayed_ = false;

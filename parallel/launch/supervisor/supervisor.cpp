@@ -20,6 +20,7 @@
 #include "core/base/table.h"
 #include "parallel/launch/host/resources.h"
 #include "parallel/launch/plan.h"
+#include "parallel/launch/ranks/status.h"
 #include "parallel/launch/supervisor/command.h"
 #include "parallel/launch/supervisor/copies.h"
 #include "parallel/launch/supervisor/mpirun_watch.h"
@@ -84,22 +85,30 @@ Outcome judge(const AttemptTraces& traces, MpirunWatch& watch) {
 struct AttemptEnd {
   Outcome outcome;
   std::optional<LaunchPlan> changed_plan;
+  bool is_requested = false;  // whether the user has requested that plan
+};
+
+// Why an attempt is started.
+struct AttemptCause {
+  std::optional<Restart> restart;      // empty for the first attempt
+  std::vector<RefusedResize> refused;  // the requests that ranks of earlier attempts could not meet, if not recorded
 };
 
 // Runs one attempt. When it returns, no rank and no temporary file is left on this host.
-AttemptEnd run_attempt(const LaunchPlan& plan, const std::vector<std::string>& command,
-                       const std::optional<Restart>& restart, const SupervisionOptions& options,
-                       const Restarts& restarts, Supervision& supervision) {
+AttemptEnd run_attempt(const LaunchPlan& plan, const std::vector<std::string>& command, const AttemptCause& cause,
+                       const SupervisionOptions& options, const Restarts& restarts, Supervision& supervision) {
   const std::int64_t memory_kills_before = memory_kills();
   const std::unique_ptr<Mpirun> mpirun = mpirun_of(plan.mpi);
   const bool watches = HostWatch::can_watch(plan, options.watch);
-  const MpirunCommand prepared(plan, command, restart, *mpirun, {supervision.launch, !options.holds_output, watches});
+  const MpirunCommand prepared(plan, command, cause.restart, *mpirun,
+                               {supervision.launch, !options.holds_output, watches});
   const std::string& status_file = prepared.status_file();
+  for (const RefusedResize& refused : cause.refused) write_refused_resize(status_file, refused);
   // Rank 0 may have drawn a progress bar, which must be erased before this process prints a line.
   if (prepared.shows_bar()) log::set_terminal_hooks([] { std::fputs("\r\x1b[K", stderr); }, {});
   HostWatch hosts(plan, options.watch, prepared.flight_folder());
   supervision.signals.before_suspension([&hosts] { hosts.pause(); });
-  MpirunWatch watch(supervision, start_process(prepared.words(), prepared.environment()), status_file, plan, *mpirun,
+  MpirunWatch watch(supervision, start_process(prepared.words(), prepared.environment()), prepared, plan, *mpirun,
                     options, restarts, hosts);
   watch.wait();
   supervision.signals.before_suspension({});
@@ -115,7 +124,7 @@ AttemptEnd run_attempt(const LaunchPlan& plan, const std::vector<std::string>& c
   if (outcome.end.exit_code != 0) {
     outcome.last_lines = last_lines(read_log_path(status_file), outcome.rank, watch.output().last_output());
   }
-  return {std::move(outcome), watch.changed_plan()};
+  return {std::move(outcome), watch.changed_plan(), watch.is_requested()};
 }
 
 // Removes the copies of the run's state in shared memory, which no other attempt needs.
@@ -210,14 +219,15 @@ void finish_output(Supervision& supervision, Outcome& outcome) {
 // Runs attempts until the policy ends the run; returns the last outcome.
 Outcome run_attempts(LaunchPlan plan, const std::vector<std::string>& command, const SupervisionOptions& options,
                      const Restarts& restarts, Supervision& supervision) {
-  std::vector<Outcome> failures;   // of attempts whose ranks did not stop for another plan
-  std::optional<Restart> restart;  // why the present attempt was started
-  LaunchPlan plan_before = plan;   // the plan before the last resize
-  bool is_untried = false;         // whether the plan is that of a resize, and no attempt has trained with it yet
+  std::vector<Outcome> failures;  // of attempts whose ranks did not stop for another plan
+  AttemptCause cause;             // why the present attempt was started
+  LaunchPlan plan_before = plan;  // the plan before the last resize
+  bool is_untried = false;        // whether the plan is that of a resize, and no attempt has trained with it yet
+  bool is_requested = false;      // whether the user has requested that plan
   for (int attempts = 1;; ++attempts) {
     supervision.hosts_of_copies.add(plan);
     const bool copies_were_left = std::exchange(supervision.copies_left, true);  // an exception may end the attempt
-    AttemptEnd end = run_attempt(plan, command, restart, options, restarts, supervision);
+    AttemptEnd end = run_attempt(plan, command, cause, options, restarts, supervision);
     supervision.guard.expect_within(longest_work);
     Outcome& outcome = end.outcome;
     log::debug("the ranks have ended: " + to_string(outcome));
@@ -227,13 +237,18 @@ Outcome run_attempts(LaunchPlan plan, const std::vector<std::string>& command, c
     const bool resizes = end.changed_plan && outcome.kind == OutcomeKind::stopped && !supervision.requests.asked;
     const bool goes_back = is_untried && refuses_plan(outcome);
     is_untried = !goes_back && (end.changed_plan || (is_untried && !outcome.step));
-    restart = restart_after(outcome, resizes, attempts, supervision.log);
+    cause.restart = restart_after(outcome, resizes, attempts, supervision.log);
+    if (outcome.step) cause.refused.clear();  // rank 0 has recorded them
     if (goes_back) {
+      if (is_requested) cause.refused.push_back({plan.wanted_ranks, message_of(outcome)});
       log::warning(format("{}\nthe run goes on with {}", message_of(outcome), counted(plan_before.ranks, "rank")));
       plan = plan_before;
       continue;
     }
-    if (end.changed_plan) plan_before = std::exchange(plan, std::move(*end.changed_plan));
+    if (end.changed_plan) {
+      plan_before = std::exchange(plan, std::move(*end.changed_plan));
+      is_requested = end.is_requested;
+    }
     NextAction next;
     if (!resizes) {
       failures.push_back(outcome);

@@ -348,6 +348,13 @@ TEST_CASE("the gradient of a value is refused with the names of the ops that lac
                      "by the layer spectral_normalization") != std::string::npos);
   CHECK(message("[positive, judge]", "tf.gradients(c, i)").find("no second derivatives (dense).") != std::string::npos);
   CHECK(message("[last, judge]", "grad(c, i)").find("grad(): 'c' does not depend on 'i'") != std::string::npos);
+  for (const char* call : {"i * grad(c, c)", "grad(c, i)"}) {
+    const std::string same = message("[judge, judge]", call);
+    CAPTURE(same);
+    CHECK(same.find("grad(): 'c' and '") != std::string::npos);
+    CHECK(same.find("' are the same value, so that its gradient is 1") != std::string::npos);
+  }
+  CHECK(message("[last, judge]", "gradient('c', 'i')").find("does not depend on") == std::string::npos);
   CHECK(message("[made, judge]", "gradient(sum(c), i)").find("no op (dense, conv2d, elementwise, ...) has second ") !=
         std::string::npos);
 }

@@ -326,6 +326,34 @@ TEST_CASE("after an update that is not finite, the later updates of the step are
   }
 }
 
+TEST_CASE("a norm that is not finite is the cause, although the later updates of the step are skipped", "[players]") {
+  Samples data;
+  // The loss is 0, and its gradient exceeds float32's range.
+  const std::string steep = "'3e38 * (1e3 * x - stop_gradient(1e3 * x))'";
+  std::string text = network;
+  const std::string loss = "softplus(-x)";
+  const bool is_generator = GENERATE(true, false);
+  CAPTURE(is_generator);
+  if (is_generator) {
+    text.replace(text.find(loss), loss.size(), steep);
+  } else {
+    const std::string first = "'softplus(-r) + softplus(f)'";
+    text.replace(text.find(first), first.size(), "'3e38 * (r - stop_gradient(r)) + 3e38 * (f - stop_gradient(f))'");
+  }
+  TestJob job = job_of(text);
+  const Program training = job.training(samples);
+  ByHand reference(data);
+  Trainer trainer({training}, reference);
+  StepResult result;
+  trainer.engine.run(0, data.batch(), {.learning_rate = 0.2, .step = 0}, result);
+  CHECK_FALSE(result.not_finite);
+  CHECK_FALSE(std::isfinite(result.gradient_norm));
+  // Once a loss is not finite either, it is the cause if it is that of the first update.
+  data.noise[4] = std::numeric_limits<float>::quiet_NaN();  // the discriminator comes first and reads the noise
+  trainer.engine.run(0, data.batch(), {.learning_rate = 0.2, .step = 0}, result);
+  CHECK(result.not_finite);
+}
+
 TEST_CASE("a player reads the weights that the players before it have changed, also as bfloat16", "[players]") {
   Samples data;
   TestJob job = job_of();

@@ -70,6 +70,15 @@ int entries_of(const std::string& folder) {
 
 }  // namespace
 
+TEST_CASE("a directory that ranks have left stays their run's for as long as the next ranks may take to start") {
+  using std::chrono::milliseconds, std::chrono::seconds, std::chrono::minutes;
+  CHECK(time_to_start_again(seconds(5), seconds(30)) == milliseconds(60'000));
+  CHECK(time_to_start_again(minutes(10), seconds(30)) == milliseconds(600'000));
+  CHECK(time_to_start_again(seconds(5), minutes(7)) == milliseconds(420'000));
+  CHECK(time_to_start_again(milliseconds(0), minutes(7)) == milliseconds(420'000));
+  CHECK_FALSE(time_to_start_again(minutes(10), milliseconds(0)));
+}
+
 TEST_CASE("the state of a directory decides whether a run starts, resumes or is refused there") {
   using State = FoundRun::State;
   for (const bool given : {false, true}) {

@@ -47,7 +47,7 @@ TEST_CASE("a chief reaches an agent whose connections are all taken by strangers
   if (agent == 0) {
     int code = 99;
     try {
-      code = serve_as_agent(two_tasks(port, 1), secret, 60s);
+      code = serve_as_agent(two_tasks(port, 1), secret, {.start = 60s, .stop = 60s});
     } catch (const Error&) {
     }
     _exit(code);
@@ -63,6 +63,18 @@ TEST_CASE("a chief reaches an agent whose connections are all taken by strangers
   CHECK(waitpid(agent, &status, 0) == agent);
   CHECK(WEXITSTATUS(status) == 7);
   for (const int stranger : strangers) close(stranger);
+}
+
+TEST_CASE("an agent waits for its chief only while ranks may start, however long ranks may save") {
+  const auto begin = Clock::now();
+  try {
+    serve_as_agent(two_tasks(free_port(), 1), secret, {.start = 300ms, .stop = 10min});
+    FAIL("the agent ends without a chief");
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::peer);
+    CHECK(std::string(error.what()).find("cluster.start_timeout") != std::string::npos);
+  }
+  CHECK(Clock::now() - begin >= 300ms);
 }
 
 TEST_CASE("a chief whose connection is closed before the agent has proven itself tries again") {

@@ -89,14 +89,20 @@ TEST_CASE("a marked run is ready, and the path of its log is read back") {
   CHECK(read_log_path(folder.path + "/status") == "/runs/a b/log.txt");
 }
 
-TEST_CASE("a refused request is taken once, and a number of ranks that nobody can have is no request") {
+TEST_CASE("refused requests are read in order, and a number of ranks that nobody can have is no request") {
   const Folder folder;
   const std::string path = folder.path + "/status";
-  CHECK_FALSE(take_refused_resize(path));
-  write_refused_resize(path, {3, "a replica has 2 ranks\nrequest a multiple of 2"});
-  CHECK(take_refused_resize(path) == RefusedResize{3, "a replica has 2 ranks\nrequest a multiple of 2"});
-  CHECK_FALSE(take_refused_resize(path));
-  CHECK_FALSE(take_refused_resize(""));
+  CHECK(read_refused_resizes(path).empty());
+  const RefusedResize first{3, "a replica has 2 ranks\nrequest a multiple of 2"}, second{5, "too \"many\""};
+  write_refused_resize(path, first);
+  CHECK(read_refused_resizes(path) == std::vector{first});
+  std::ofstream(path + ".refused", std::ios::app) << "{\"ranks\":4,\"rea";  // the disk was full
+  CHECK(read_refused_resizes(path) == std::vector{first});
+  write_refused_resize(path, second);
+  CHECK(read_refused_resizes(path) == std::vector{first, second});
+  CHECK(read_refused_resizes(path, 1) == std::vector{second});
+  CHECK(read_refused_resizes(path, 2).empty());
+  CHECK(read_refused_resizes("").empty());
   request_ranks(folder.path, 5);
   CHECK(requested_ranks_of(folder.path) == 5);
   for (const char* text : {"0", "-3", "2000000", "99999999999999999999", "many", ""}) {

@@ -38,16 +38,17 @@ TEST_CASE("threads that cannot be started are an error with a remedy") {
 }
 
 TEST_CASE("errors of files name the rank only where there are several hosts or several messages") {
-  const auto named = [](int exit_code, bool supervised, const std::string& host) {
+  const auto named = [](int exit_code, bool supervised, const std::string& host, const std::string& file = "c.yaml") {
     Situation situation;
     situation.supervised = supervised;
-    Failure failure{exit_code, "message", {{{}, "message", {}, {}}}};
+    Failure failure{exit_code, "message", {{{file}, "message", {}, {}}}};
     name_rank(failure, situation, 3, host);
     CHECK(failure.errors[0].message == failure.message);
     return failure.message;
   };
   for (const ErrorKind files : {ErrorKind::config, ErrorKind::data}) {
     CHECK(named(exit_code(files), true, "") == "message");
+    CHECK(named(exit_code(files), true, "", "") == "message (rank 3)");  // an error of this rank's GPU
     CHECK(named(exit_code(files), true, "h2") == "message (rank 3 on h2)");
     CHECK(named(exit_code(files), false, "") == "message (rank 3)");
   }

@@ -13,6 +13,7 @@
 #include "core/backend/immediate_stream.h"
 #include "core/base/error.h"
 #include "core/base/flight_record.h"
+#include "core/base/generation.h"
 #include "core/base/memory_folder.h"
 #include "parallel/comm/communicators.h"
 #include "parallel/comm/text.h"
@@ -96,12 +97,12 @@ struct Rank {
 void name_blocked_directory(const Rank& rank) {
   if (rank.mpi.rank() != 0) return;
   const std::string folder = rank.variables.text("LAUNCH_TEST_FOLDER");
-  if (rank.variables.has(flight_variable)) {
-    const std::string copies = memory_folder_of(folder);
-    create_memory_folder(copies, 0);
-    std::ofstream(copies + "/lock") << "the start of this process\n";
-    note_copies(copies);
-  }
+  const std::string copies = memory_folder_of(folder);
+  create_memory_folder(copies, 0);
+  const bool is_watched = rank.variables.has(flight_variable);  // then the note alone says whose copies these are
+  const std::string start = is_watched ? "unknown to the supervisor" : line_of_launch(rank.situation.launch);
+  std::ofstream(copies + "/lock") << "the start of this process\n" << start << "1\n";
+  note_copies(copies);
   mkfifo((folder + "/resize").c_str(), 0600);
   write_log_path(rank.situation.status_file, folder + "/log.txt");
 }

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
@@ -16,6 +17,7 @@
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
+#include "core/base/memory_folder.h"
 #include "parallel/launch/host/process.h"
 #include "test/parallel/launch/listening.h"
 #include "test/support/time_limit.h"
@@ -43,7 +45,7 @@ bool is_alive(pid_t pid) {
 LaunchPlan plan_for(int ranks, double timeout) {
   ClusterOptions options;
   options.timeout = Seconds{timeout};
-  options.start_timeout = {Seconds{timeout}};
+  options.start_timeout = {Seconds{3 * timeout}};
   LaunchRequest request = launch_request(options, {std::to_string(ranks)});
   request.slurm.reset();
   return plan_launch(request);
@@ -105,7 +107,20 @@ std::vector<pid_t> SupervisedRun::rank_pids() const {
 }
 
 bool SupervisedRun::ranks_run() {
-  return within_limit([&] { return static_cast<int>(rank_pids().size()) == ranks_; });
+  if (!within_limit([&] { return static_cast<int>(rank_pids().size()) == ranks_; })) return false;
+  in_memory_ = locked_in_memory();
+  return true;
+}
+
+// The folders in shared memory that the supervisor has locked.
+std::vector<std::filesystem::path> SupervisedRun::locked_in_memory() const {
+  std::vector<std::filesystem::path> folders;
+  std::error_code none;
+  for (const auto& entry : std::filesystem::directory_iterator(format("/proc/{}/fd", supervisor_), none)) {
+    const std::filesystem::path target = std::filesystem::read_symlink(entry.path(), none);
+    if (target.string().starts_with(format("{}/trainctl-", shared_memory_folder))) folders.push_back(target);
+  }
+  return folders;
 }
 
 bool SupervisedRun::ranks_gone() const {
@@ -156,6 +171,9 @@ bool SupervisedRun::supervises() const {
   return within_limit([&] { return !std::filesystem::is_empty(folder_ / "temporary"); });
 }
 
-bool SupervisedRun::left_nothing() const { return std::filesystem::is_empty(folder_ / "temporary"); }
+bool SupervisedRun::left_nothing() const {
+  const auto exists = [](const std::filesystem::path& path) { return std::filesystem::exists(path); };
+  return std::filesystem::is_empty(folder_ / "temporary") && std::ranges::none_of(in_memory_, exists);
+}
 
 }  // namespace trainctl

@@ -19,9 +19,8 @@ int supervise(const LaunchPlan& plan, const std::vector<std::string>& command, c
 class SupervisedRun {
  public:
   // Starts supervise() with `ranks` ranks, even if there are fewer cores; `behaviour` is the name of a case in
-  // ranks.cpp, or a shell script if it begins with "sh: ". `timeout` is cluster.timeout and
-  // cluster.start_timeout in seconds. Standard output
-  // goes to the descriptor `output` if it is given.
+  // ranks.cpp, or a shell script if it begins with "sh: ". `timeout` is cluster.timeout in seconds; the ranks have
+  // three times as long to start. Standard output goes to the descriptor `output` if it is given.
   SupervisedRun(int ranks, const std::string& behaviour, double timeout = 600, const Restarts& restarts = {},
                 const SupervisionOptions& options = {}, int output = -1);
   ~SupervisedRun();  // ends all processes that are left
@@ -45,12 +44,16 @@ class SupervisedRun {
   // The supervisor's exit code; -signal if a signal has ended it, -1000 after the time limit.
   int wait();
   std::string output() const;  // what supervisor and ranks have printed
-  bool left_nothing() const;   // whether the folder for temporary files is empty
+  // Whether the folder for temporary files is empty, and the folders in shared memory that the supervisor had when
+  // ranks_run() saw all ranks are gone.
+  bool left_nothing() const;
 
  private:
   std::vector<pid_t> rank_pids() const;
+  std::vector<std::filesystem::path> locked_in_memory() const;
 
   int ranks_;
+  std::vector<std::filesystem::path> in_memory_;
   std::filesystem::path folder_;
   pid_t supervisor_ = -1;
 };

@@ -246,8 +246,11 @@ TEST_CASE("a supervisor that waits for a file server relays a request to stop") 
 }
 
 TEST_CASE("a second Ctrl-C ends a supervisor that waits for a file server, and removes the copies in memory") {
+  const bool is_watched = GENERATE(true, false);
+  CAPTURE(is_watched);
+  const HangTimeout hang_timeout = is_watched ? HangTimeout{Seconds{600}} : HangChoice::none;
   SupervisedRun run(2, "rank with a blocked directory that never stops", 600, reads_requests(),
-                    {.watch = {.hang_timeout = Seconds{600}, .agent = {TRAINCTL_BINARY, host_agent_command}}});
+                    {.watch = {.hang_timeout = hang_timeout, .agent = {TRAINCTL_BINARY, host_agent_command}}});
   REQUIRE(run.ranks_run());
   std::this_thread::sleep_for(std::chrono::seconds(1));  // until the supervisor waits
   const std::string copies = memory_folder_of(run.folder());
@@ -261,6 +264,31 @@ TEST_CASE("a second Ctrl-C ends a supervisor that waits for a file server, and r
   INFO(run.output());
   CHECK(contains(run.output(), "stopped at once"));
   CHECK(run.ranks_gone());
+  CHECK(run.left_nothing());
+  CHECK_FALSE(std::filesystem::exists(copies));
+}
+
+TEST_CASE("a supervisor that waits for a file server between two attempts removes the copies in memory when it stops") {
+  const auto always_again = [](const std::vector<Outcome>&, const StopRequests&) { return NextAction{.again = true}; };
+  const auto next_state = [](const RestartingRun&) {
+    std::this_thread::sleep_for(std::chrono::hours(1));
+    return std::string();
+  };
+  SupervisedRun run(2, "rank with a blocked directory that never stops", 600, {always_again},
+                    {.next_state = next_state});
+  REQUIRE(run.ranks_run());
+  const std::string copies = memory_folder_of(run.folder());
+  CHECK(std::filesystem::exists(copies));
+  run.send_to_rank(0, SIGKILL);
+  CHECK(run.ranks_gone());
+  std::this_thread::sleep_for(std::chrono::seconds(3));  // until the supervisor waits for longer than it may
+  CHECK(std::filesystem::exists(copies));
+  run.send(SIGINT);
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  run.send(SIGINT);
+  CHECK(run.wait() == 130);
+  INFO(run.output());
+  CHECK(contains(run.output(), "its file system does not answer"));
   CHECK(run.left_nothing());
   CHECK_FALSE(std::filesystem::exists(copies));
 }
@@ -422,16 +450,18 @@ TEST_CASE("a request to stop ends the wait before the ranks start again") {
 }
 
 TEST_CASE("a plan that its ranks refuse is given up, also if a rank failed while the ranks stopped for it") {
+  const bool is_requested = GENERATE(true, false);  // otherwise hosts can take part again
+  CAPTURE(is_requested);
   Restarts restarts{twice_again};
-  restarts.changed_plan = [](const LaunchPlan& now, const std::string&) {
+  restarts.changed_plan = [=](const LaunchPlan& now, const std::string&) {
     LaunchPlan plan = now;
     plan.environment["REFUSED"] = "yes";
-    return PlanChange{.plan = std::move(plan)};
+    return PlanChange{.plan = std::move(plan), .is_requested = is_requested};
   };
   SupervisedRun run(2,
                     "sh: s=$TRAINCTL_STATUS_FILE; "
                     "[ -z \"$REFUSED\" ] || { printf '2\\n[]\\nnot in this number' > $s.$$; mv $s.$$ $s; exit 2; }; "
-                    "[ -z \"$TRAINCTL_RESTART\" ] || { echo as before" +
+                    "[ -z \"$TRAINCTL_RESTART\" ] || { cat $s.refused; echo as before" +
                         done +
                         "; exit 0; }; "
                         "trap \"printf '5\\n[]\\na rank is gone' > $s.$$; mv $s.$$ $s; exit 5\" USR1; "
@@ -443,6 +473,7 @@ TEST_CASE("a plan that its ranks refuse is given up, also if a rank failed while
   CHECK(contains(run.output(), "a rank is gone"));
   CHECK(contains(run.output(), "not in this number\nthe run goes on with 2 ranks"));
   CHECK(contains(run.output(), "as before"));
+  CHECK(contains(run.output(), R"("reason":"not in this number")") == is_requested);
 }
 
 TEST_CASE("the ranks of a later attempt know the failure before them") {
