@@ -1,7 +1,8 @@
-// Compares the names of files.
+// Compares the names of files, and names copies.
 #include "core/base/file_names.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "core/base/files.h"
 
@@ -28,6 +29,11 @@ std::string first_in_folder(const std::string& folder, const std::vector<std::st
     if (alike != entries.end()) return folder + "/" + (same != entries.end() ? same : alike)->name;
   }
   return "";
+}
+
+std::string name_of_copy(const std::string& path, const std::string& addition) {
+  const std::filesystem::path file(path);
+  return file.stem().string() + "-" + addition + file.extension().string();
 }
 
 }  // namespace trainctl

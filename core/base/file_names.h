@@ -1,4 +1,4 @@
-// Compares the names of files with capitals and without them.
+// Compares the names of files with capitals and without them, and names copies.
 #pragma once
 
 #include <initializer_list>
@@ -18,5 +18,8 @@ bool has_ending(std::string_view name, std::initializer_list<std::string_view> e
 // The path of the first of these names that a folder has; "" if it has none of them. If no entry has exactly the name,
 // an entry is found whose name differs only in the case of its letters.
 std::string first_in_folder(const std::string& folder, const std::vector<std::string>& names);
+
+// Returns the name of the copy that a command writes: "prices-numbers.csv" for the addition "numbers".
+std::string name_of_copy(const std::string& path, const std::string& addition);
 
 }  // namespace trainctl

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
+#include "core/base/file_names.h"
 #include "core/base/format.h"
 #include "core/base/shell_words.h"
 #include "io/datasets/dataset.h"
-#include "io/datasets/tables/number_marks.h"
 
 namespace trainctl {
 namespace {

@@ -1,11 +1,11 @@
 // Throws errors for names and texts that are not UTF-8.
 #include "io/datasets/utf8_names.h"
 
+#include "core/base/file_names.h"
 #include "core/base/format.h"
 #include "core/base/shell_words.h"
 #include "core/base/utf8.h"
 #include "io/datasets/tables/csv_table.h"
-#include "io/datasets/tables/number_marks.h"
 
 namespace trainctl {
 namespace {

@@ -146,13 +146,13 @@ Data::Data(const DataOptions& options, std::uint64_t seed, const DataUse& use, M
         plan_input(options, training.inputs[i]->info(), stored_types(opened, i), use.inputs[i].name, statistics));
     kept_.push_back({training.inputs[i]->info(), {measured_.begin() + before, measured_.end()}});
   }
+  SampleClassWeights class_weights;
+  if (use.class_weights) class_weights = class_weights_of(use, training, opened[0]->subset);
   std::string fingerprints;
   for (std::size_t p = 0; p < opened.size(); ++p) {
     if (!opened[p]) continue;
     const DatasetGroup& group = opened[p]->group;
-    const bool weighs = p == 0 && use.class_weights.has_value();
-    splits_[p] = make_split(options, seed, *opened[p], training, plans,
-                            weighs ? class_weights_of(use, training, opened[p]->subset) : SampleClassWeights{},
+    splits_[p] = make_split(options, seed, *opened[p], training, plans, p == 0 ? class_weights : SampleClassWeights{},
                             p == 0 ? mixing_of(options, plans, training) : nullptr, measure == Measure::yes);
     if (caching_pays(options, group, plans)) {
       info_.cached_bytes = checked_add(info_.cached_bytes, splits_[p]->cached_bytes());
@@ -164,7 +164,8 @@ Data::Data(const DataOptions& options, std::uint64_t seed, const DataUse& use, M
     }
   }
   if (use.class_weights) {
-    const std::string unnamed = unnamed_classes_warning(*use.class_weights, training.targets[0]->info());
+    const DatasetInfo& weighed = training.targets[class_weights.target]->info();
+    const std::string unnamed = unnamed_classes_warning(*use.class_weights, weighed);
     if (!unnamed.empty()) info_.warnings.push_back(unnamed);
   }
   for (const auto& target : training.targets) {

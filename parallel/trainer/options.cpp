@@ -230,7 +230,8 @@ Keys<TrainOptions> TrainOptions::keys() {
            more_than(0))
       .key("class_weights", &TrainOptions::class_weights,
            "Weight of a sample in training, by its class: balanced, so that all classes have the same total weight, or "
-           "a map of names or numbers of classes; 1 if not set. With several outputs, one of them has classes. The "
+           "a map of names or numbers of classes; 1 if not set. With several outputs, only one may have classes, and "
+           "the weights are its. The "
            "training loss is divided according to "
            "loss_reduction, training metrics are means by these weights; validation does not use class weights.",
            at_least(0))

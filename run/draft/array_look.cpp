@@ -16,6 +16,7 @@
 namespace trainctl {
 namespace {
 
+constexpr std::size_t most_mask_classes = 64;   // pixels with more different whole numbers may be an image
 constexpr std::int64_t max_classes = 1000;      // classes of a position; targets with larger whole numbers are values
 constexpr std::int64_t max_tokens = 1'000'000;  // samples with larger whole numbers are values
 
@@ -76,17 +77,25 @@ std::int64_t vocabulary_of(const std::string& path, const Array& x) {
 struct TargetValues {
   bool binary = true;        // all are 0 or 1
   bool one_each = true;      // the values of each sample add up to 1
+  bool one_of_last = true;   // those along the last axis add up to 1 for each position
   std::int64_t largest = 0;  // largest value, if all are whole numbers
   bool negative = false;
 };
 
 TargetValues values_of(const Array& y) {
   TargetValues found;
+  const auto last = static_cast<std::size_t>(y.shape.sizes().back());
+  found.one_of_last = y.shape.rank() > 2 && last > 1;
   for_rows<float>(y, [&](std::span<const float> row) {
-    float sum = 0;
+    float sum = 0, sum_of_last = 0;
+    std::size_t k = 0;
     for (const float value : row) {
       found.binary = found.binary && (value == 0 || value == 1);
       sum += value;
+      sum_of_last += value;
+      if (++k % last != 0) continue;
+      found.one_of_last = found.one_of_last && sum_of_last == 1;
+      sum_of_last = 0;
     }
     found.one_each = found.one_each && sum == 1;
   });
@@ -100,6 +109,12 @@ TargetValues values_of(const Array& y) {
   return found;
 }
 
+// The axes of a sample that are positions, and those of its values. Bytes [n, height, width] are images of one channel.
+std::size_t axes_of_sample(const Array& x) {
+  const auto axes = static_cast<std::size_t>(x.shape.rank()) - 1;
+  return x.type == ElementType::uint8 && axes == 2 ? 3 : axes;
+}
+
 // Whether the targets [n, P...] have a value for each position of the samples: each step of [n, steps, ...] or token of
 // [n, tokens], each pixel of [n, height, width, ...] or [n, depth, height, width, ...].
 bool has_positions(const Array& x, bool tokens, const Array& y) {
@@ -109,24 +124,33 @@ bool has_positions(const Array& x, bool tokens, const Array& y) {
   const std::vector<std::int64_t> sizes(x.shape.sizes().begin() + 1, x.shape.sizes().end());
   if (tokens) return positions == sizes;
   // Sequences (steps, values), images and volumes with channels.
-  const bool has_one_each = sample >= 2 && sample <= 4 && positions.size() == sample - 1;
+  const bool has_one_each =
+      sample >= 2 && sample <= 4 && (positions.size() == sample - 1 || positions.size() == axes_of_sample(x) - 1);
   return has_one_each && std::equal(positions.begin(), positions.end(), sizes.begin());
 }
 
 // The number of channels of targets that are images of the samples' height and width; 0 for other targets. Whole
-// numbers are values of pixels if there are too many of them for classes of pixels.
-std::int64_t channels_of_images(const Array& x, const Array& y) {
-  constexpr std::size_t most_classes = 64;
-  const bool images = x.shape.rank() == 4 && (y.shape.rank() == 3 || y.shape.rank() == 4);
+// numbers are values of pixels if the user says so, if they cannot be classes of pixels, or if they have a type of
+// images and there are many of them.
+std::int64_t channels_of_images(const Array& x, const Array& y, bool are_values) {
+  const bool images = axes_of_sample(x) == 3 && (y.shape.rank() == 3 || y.shape.rank() == 4);
   if (!images || y.shape[1] != x.shape[1] || y.shape[2] != x.shape[2]) return 0;
   const std::int64_t channels = y.shape.rank() == 4 ? y.shape[3] : 1;
   if (channels > 4) return 0;
-  if (!is_integer(y.type)) return channels;
+  if (are_values || !is_integer(y.type)) return channels;
   std::set<std::int64_t> different;
+  bool negative = false;
+  std::int64_t largest = 0;
   for_rows<std::int64_t>(y, [&](std::span<const std::int64_t> row) {
-    for (std::size_t i = 0; i < row.size() && different.size() <= most_classes; ++i) different.insert(row[i]);
+    for (const std::int64_t value : row) {
+      if (different.size() <= most_mask_classes) different.insert(value);
+      negative = negative || value < 0;
+      largest = std::max(largest, value);
+    }
   });
-  return different.size() > most_classes ? channels : 0;
+  const bool type_of_images = y.type == ElementType::uint8 || y.type == ElementType::uint16;
+  const bool no_classes = negative || largest >= max_classes;
+  return different.size() > most_mask_classes && (type_of_images || no_classes) ? channels : 0;
 }
 
 // The range of targets of one value each that are few whole numbers, but are not read as classes.
@@ -143,7 +167,19 @@ std::optional<std::pair<std::int64_t, std::int64_t>> few_whole_in(const Array& y
   return std::pair(static_cast<std::int64_t>(*different.begin()), static_cast<std::int64_t>(*different.rbegin()));
 }
 
-[[noreturn]] void refuse_classes(const Array& y) {
+[[noreturn]] void refuse_classes(const Array& y, const TargetValues& values) {
+  if (values.binary && !is_integer(y.type) && !values.one_of_last) {
+    data_error(
+        y.path,
+        format("holds 0 and 1 as floats of shape {}, which cannot be the classes of --targets", to_string(y.shape)),
+        "store classes as whole numbers (in NumPy: y = y.astype('uint8'))");
+  }
+  if (values.binary && values.one_of_last) {
+    data_error(
+        y.path,
+        format("holds one-hot vectors of shape {}, which cannot be the classes of --targets", to_string(y.shape)),
+        "store the number of the class of each position (in NumPy: y = y.argmax(-1).astype('uint8'))");
+  }
   data_error(y.path,
              format("holds {} of shape {}, which cannot be the classes of --targets",
                     is_integer(y.type) ? "whole numbers" : "numbers with fractions", to_string(y.shape)),
@@ -161,21 +197,27 @@ ArrayLook look_at_arrays(const std::string& path, TargetsAre targets) {
   for_rows<float>(*y, [&](std::span<const float> row) {
     for (const float value : row) look.largest = std::max(look.largest, std::abs(double{value}));
   });
-  if (targets != TargetsAre::classes) look.channels = channels_of_images(*x, *y);
+  look.whole = is_integer(y->type);
+  look.bytes = y->type == ElementType::uint8;
+  if (targets != TargetsAre::classes) look.channels = channels_of_images(*x, *y, targets == TargetsAre::values);
+  const std::int64_t each = y->shape.count() / y->shape[0];
+  const TargetValues values = values_of(*y);
+  if (y->shape.rank() > 2 && each > 1 && values.binary) {
+    look.one_hot_masks = values.one_of_last;
+    look.zero_one = !values.one_of_last && !look.whole;
+  }
   if (look.channels > 0) {
     look.target = TargetMeaning::images;
     return look;
   }
   if (targets == TargetsAre::values) return look;
   const bool classes = targets == TargetsAre::classes;
-  const std::int64_t each = y->shape.count() / y->shape[0];
   if (each == 1) {
-    if (classes && !is_integer(y->type)) refuse_classes(*y);
+    if (classes && !is_integer(y->type)) refuse_classes(*y, values);
     look.target = is_integer(y->type) ? TargetMeaning::class_number : TargetMeaning::values;
     look.few_whole = few_whole_in(*y);
     return look;
   }
-  const TargetValues values = values_of(*y);
   const bool whole = is_integer(y->type) && !values.negative && (classes || values.largest < max_classes);
   if (whole && has_positions(*x, look.vocabulary > 0, *y)) {
     look.target = TargetMeaning::position_classes;
@@ -183,7 +225,7 @@ ArrayLook look_at_arrays(const std::string& path, TargetsAre targets) {
   } else if (values.binary && y->shape.rank() == 2) {
     look.target = values.one_each ? TargetMeaning::one_hot : TargetMeaning::multi_hot;
   } else if (classes) {
-    refuse_classes(*y);
+    refuse_classes(*y, values);
   }
   return look;
 }

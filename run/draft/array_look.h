@@ -26,6 +26,10 @@ struct ArrayLook {
   std::int64_t classes = 0;   // number of classes, for position_classes
   double largest = 0;         // the largest absolute value of the targets
   std::int64_t channels = 0;  // of targets that are images
+  bool whole = false;         // targets are whole numbers by their type
+  bool bytes = false;         // targets are of the type uint8
+  // Targets that are values, but may be masks: for each position 0 or 1 as a float, or a one-hot vector.
+  bool zero_one = false, one_hot_masks = false;
   // For values that may have been meant as classes: the smallest and the largest of at most 20 different whole numbers
   // that are negative or stored as floats; empty otherwise.
   std::optional<std::pair<std::int64_t, std::int64_t>> few_whole = {};

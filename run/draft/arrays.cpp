@@ -150,19 +150,44 @@ Body body_for(const Shape& sample) {
 }
 
 // The layers whose output is an image of the size of the samples. The targets of a data set are rows of values, so that
-// the network ends in one. Bytes of targets are compared with outputs of their range.
-Body body_for_images(std::int64_t channels, bool bytes) {
+// the network ends in one. Its outputs, which begin near 0, are scaled by `scale` to the range of the targets.
+Body body_for_images(std::int64_t channels, double scale) {
   std::string layers;
   for (const int filters : {32, 32, 32}) {
     layers += format("    - conv2d: {{filters: {}, kernel_size: 3, padding: same, activation: relu}}\n", filters);
   }
   layers += format("    - conv2d: {{filters: {}, kernel_size: 3, padding: same}}\n", channels);
-  if (bytes) layers += "    - rescaling: {scale: 255}       # to the range of the targets\n";
+  if (scale != 1) layers += format("    - rescaling: {{scale: {:g}}}       # to the range of the targets\n", scale);
   return {layers + "    - flatten                       # as targets are\n", "four convolutions"};
 }
 
-// A note on targets that are read as values, but look like classes; "" for others.
+// By what the outputs are multiplied for targets that are images. Floats of a few units need no scale.
+double scale_of_images(const ArrayLook& look) {
+  constexpr double largest_float = 10, largest_whole = 2;
+  if (look.largest <= (look.whole ? largest_whole : largest_float)) return 1;
+  return look.bytes ? 255 : look.largest;
+}
+
+// A note on targets of which it is not certain whether they are values or classes; "" for others.
 std::string note_on_values(const ArrayLook& look, TargetsAre targets) {
+  if (targets != TargetsAre::found_out) return "";
+  const bool values = look.target == TargetMeaning::images || look.target == TargetMeaning::values;
+  if (values && look.one_hot_masks) {
+    return "the targets are one-hot vectors, and are taken for values; if they are classes of positions, store their "
+           "numbers (in NumPy: y = y.argmax(-1).astype('uint8'))";
+  }
+  if (values && look.zero_one) {
+    return "the targets are 0 and 1 as floats, and are taken for values; if they are classes of positions, store them "
+           "as whole numbers (in NumPy: y = y.astype('uint8'))";
+  }
+  if (look.target == TargetMeaning::images && look.whole) {
+    return "the targets are taken for images, whose pixels are values; if they are classes of pixels, use --targets "
+           "classes";
+  }
+  if (look.target == TargetMeaning::position_classes && look.classes > 64) {
+    return format("the targets are taken for {} classes of positions; if they are values, use --targets values",
+                  look.classes);
+  }
   if (!look.few_whole || look.target != TargetMeaning::values || targets == TargetsAre::values) return "";
   const auto [smallest, largest] = *look.few_whole;
   return format(
@@ -221,7 +246,7 @@ std::vector<Draft> draft_for_arrays(const DraftRequest& request) {
   Shape sample = opened.info.inputs[0].sample;
   if (dtype == DType::uint8 && sample.rank() == 2) sample = {sample[0], sample[1], 1};  // images of one channel
   const bool images = look.target == TargetMeaning::images;
-  const Body body = images                ? body_for_images(look.channels, look.largest > 2)
+  const Body body = images                ? body_for_images(look.channels, scale_of_images(look))
                     : look.vocabulary > 0 ? body_for_tokens(look.vocabulary, by_position)
                     : by_position         ? body_by_position(sample)
                                           : body_for(sample);

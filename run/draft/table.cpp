@@ -141,6 +141,8 @@ std::string header_note(const TableLook& table) {
 // The `data` section, with comments on the columns that were left out.
 std::string data_text(const DraftRequest& request, const TableLook& table, const TableColumn& target,
                       const ChosenColumns& chosen, const std::string& validation) {
+  const std::set<std::string> gaps =
+      validation.empty() ? std::set<std::string>() : columns_with_gaps(validation, table);
   std::string text = format("data:\n  dataset: csv\n  path: {}\n", path_text(request, table.path));
   const bool is_class = names_classes(request, target, table.lines);
   text += validation.empty() ? format("  validation: {{split: 0.2{}}}\n", is_class ? ", stratify: true" : "")
@@ -154,7 +156,7 @@ std::string data_text(const DraftRequest& request, const TableLook& table, const
   for (const TableColumn* column : chosen.used) {
     columns += (columns.empty() ? "" : ", ") + scalar_text(column->name);
     if (column->words > 0) categorical += (categorical.empty() ? "" : ", ") + scalar_text(column->name);
-    misses = misses || column->missing > 0;
+    misses = misses || column->missing > 0 || gaps.contains(column->name);
   }
   // Words among numbers are not listed as categorical: opening the table reports them as errors.
   const bool mixed = target.words > 0 && target.numbers > 0 && request.targets != TargetsAre::classes;
@@ -162,7 +164,8 @@ std::string data_text(const DraftRequest& request, const TableLook& table, const
   if (!chosen.left_out.empty()) text += format("  columns: [{}]\n{}", columns, chosen.left_out);
   if (!categorical.empty()) text += format("  categorical: [{}]    # words, each one a separate value\n", categorical);
   if (misses) text += "  missing: mean                   # an empty field gets the mean of its column\n";
-  if (target.missing > 0) text += "  missing_targets: drop           # leaves out lines without a target\n";
+  if (target.missing > 0 || gaps.contains(target.name))
+    text += "  missing_targets: drop           # leaves out lines without a target\n";
   return text + "  standardize: true               # numbers to mean 0 and deviation 1\n";
 }
 
@@ -231,7 +234,7 @@ std::vector<Draft> draft_for_table(const DraftRequest& request) {
     if (&column != &target || request.targets != TargetsAre::values) column.take_codes_for_words();
   }
   const bool is_class = names_classes(request, target, table.lines);
-  refuse_target(table, target, is_class);
+  refuse_target(table, target, is_class, request.targets);
   refuse_fields(table, target, request.targets == TargetsAre::classes);
   const ChosenColumns chosen = choose_columns_of(table, target);
   if (chosen.used.empty() && chosen.texts != nullptr && is_class) {
@@ -246,6 +249,12 @@ std::vector<Draft> draft_for_table(const DraftRequest& request) {
   }
   Draft draft = draft_of(request, target, data_text(request, table, target, chosen, validation), is_class);
   draft.notes.insert(draft.notes.begin(), chosen.notes.begin(), chosen.notes.end());
+  if (is_class && request.targets == TargetsAre::found_out && target.has_codes()) {
+    draft.notes.push_back(format(
+        "the target '{}' is taken for classes: '{}' in line {} has a leading zero, like a code; if its fields are "
+        "numbers, use --targets values",
+        target.name, target.first_code.text, target.first_code.line));
+  }
   if (const std::string note = header_note(table); !note.empty()) draft.notes.insert(draft.notes.begin(), note);
   if (chosen.texts != nullptr) {
     draft.notes.push_back(

@@ -55,13 +55,24 @@ void refuse_blanks_between_fields(const TableLook& table) {
                     shell_word(table.path), shell_word(name_of_copy(table.path, "commas"))));
 }
 
-// The delimiter: the candidate that the first line contains most often.
+// The first line that is no comment, which begins with # or %; the first line if all are comments.
+std::string_view first_line_without_comment(std::string_view text) {
+  const std::string_view first = text.substr(0, text.find('\n'));
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    if (!line.empty() && line[0] != '#' && line[0] != '%') return line;
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+  }
+  return first;
+}
+
+// The delimiter: the candidate that the first line after comments contains most often.
 char delimiter_of(const std::string& path) {
   constexpr std::int64_t max_bytes = 1 << 16;
   const InputFile file(path);
   std::string begin(static_cast<std::size_t>(std::min(file.size(), max_bytes)), '\0');
   file.read(0, begin.data(), std::ssize(begin));
-  const std::string line = begin.substr(0, begin.find('\n'));
+  const std::string line(first_line_without_comment(begin));
   if (has_semicolons(line)) return ';';
   const std::string candidates = ",;\t|";
   if (line.find_first_of(candidates) == std::string::npos && has_spaces_between_fields(begin)) return ' ';
@@ -98,7 +109,13 @@ void add_number(std::string_view text, float number, std::int64_t line, TableCol
   column.lowest = column.numbers == 0 ? number : std::min(column.lowest, number);
   column.highest = column.numbers == 0 ? number : std::max(column.highest, number);
   ++column.numbers;
-  const bool code = text.size() > 1 && text[0] == '0' && text.find_first_not_of("0123456789") == std::string_view::npos;
+  const bool digits = text.find_first_not_of("0123456789") == std::string_view::npos;
+  if (column.width == 0) column.width = text.size();
+  column.one_width = column.one_width && digits && text.size() == column.width;
+  const int hour_and_minute = static_cast<int>(number);
+  column.times =
+      column.times && column.one_width && text.size() == 4 && hour_and_minute / 100 < 24 && hour_and_minute % 100 < 60;
+  const bool code = digits && text.size() > 1 && text[0] == '0';
   if (code && column.codes++ == 0) column.first_code = {std::string(text), line};
   look_at_point(text, line, column);
 }
@@ -141,6 +158,12 @@ bool is_named_as_number_of_line(const TableColumn& column) {
 }
 
 }  // namespace
+
+bool TableColumn::has_codes() const {
+  if (codes == 0 || !whole || dates > 0 || marked > 0) return false;
+  const bool many_times = times && distinct_texts.size() > 100;
+  return (one_width && !many_times) || (!one_width && 10 * codes >= numbers);
+}
 
 bool TableColumn::has_categories() const {
   return whole && distinct.size() <= 20 && 2 * std::ssize(distinct) <= numbers + words;
@@ -200,6 +223,21 @@ TableLook look_at_table(const std::string& path) {
                "training needs at least two lines");
   }
   return table;
+}
+
+std::set<std::string> columns_with_gaps(const std::string& path, const TableLook& like) {
+  CsvLines lines(path, like.delimiter);
+  std::vector<std::string_view> fields;
+  if (!lines.next(fields)) return {};
+  const std::vector<std::string> names = names_in(fields, like.has_header());
+  std::set<std::string> found;
+  for (bool more = !like.has_header() || lines.next(fields); more; more = lines.next(fields)) {
+    for (std::size_t k = 0; fields.size() == names.size() && k < fields.size(); ++k) {
+      const std::string_view text = trimmed(fields[k]);
+      if (text.empty() || is_mark(text)) found.insert(names[k]);
+    }
+  }
+  return found;
 }
 
 bool is_left_out_with_words(const TableColumn& column, std::int64_t lines) {

@@ -9,6 +9,7 @@
 
 #include "io/datasets/tables/csv_header.h"
 #include "io/datasets/tables/number_marks.h"
+#include "run/draft/draft.h"
 
 namespace trainctl {
 
@@ -34,6 +35,9 @@ struct TableColumn {
   std::set<std::string, std::less<>> distinct_texts;  // the first max_distinct texts
   std::set<std::string, std::less<>> distinct_words;  // the first max_words of those that are no numbers
   std::int64_t codes = 0;                             // whole numbers with a leading zero, such as 01234
+  std::size_t width = 0;                              // the number of digits of the first number
+  bool one_width = true;                              // all numbers consist of as many digits
+  bool times = true;                                  // all numbers have four digits, of a time such as 0930
   SeenField first_word, first_marked, first_missing, first_code;
   std::vector<std::int64_t> missing_lines;  // the first max_missing_lines
   SeenField first_point;                    // the first number like 1.040, whose point may separate thousands
@@ -44,8 +48,9 @@ struct TableColumn {
   static constexpr std::size_t max_distinct = 1000, max_words = 101, max_missing_lines = 21;
 
   bool is_full() const { return distinct.size() >= max_distinct; }
-  // Whether its numbers are codes, such as postal codes: whole numbers, of which some have leading zeros.
-  bool has_codes() const { return codes > 0 && whole && dates == 0 && marked == 0; }
+  // Whether its numbers are codes, such as postal codes: whole numbers of which some have leading zeros, and which all
+  // have as many digits, or of which at least a tenth have leading zeros. Many times of a day are numbers.
+  bool has_codes() const;
   // Takes all numbers for words, if they are codes.
   void take_codes_for_words();
   // Whether its words and numbers are few values that are repeated, which may be categories.
@@ -96,7 +101,12 @@ void refuse_fields(const TableLook& table, const TableColumn& target, bool targe
 void refuse_missing_target(const TableLook& table, const TableColumn& target);
 
 // Throws Error{data} if the column cannot be the target since it is empty, holds dates or one value, since its
-// words all differ, or since its numbers are too large for values (`is_class`: they are classes).
-void refuse_target(const TableLook& table, const TableColumn& target, bool is_class);
+// words all differ or, unless the user says that they are classes, are more than 100, or since its numbers are too
+// large for values (`is_class`: they are classes).
+void refuse_target(const TableLook& table, const TableColumn& target, bool is_class, TargetsAre targets);
+
+// The names of the columns of a table in which values are missing. The table has the form of `like`; lines of another
+// length are not looked at, since opening the table reports them.
+std::set<std::string> columns_with_gaps(const std::string& path, const TableLook& like);
 
 }  // namespace trainctl

@@ -94,16 +94,22 @@ void refuse_missing_target(const TableLook& table, const TableColumn& target) {
              format("leave these lines out{}, or {}", command.empty() ? "" : " (" + command + ")", other_target));
 }
 
-void refuse_target(const TableLook& table, const TableColumn& target, bool is_class) {
-  const std::string other = other_target;
+void refuse_target(const TableLook& table, const TableColumn& target, bool is_class, TargetsAre targets) {
   const std::string why = why_left_out(target, table.lines);
   const bool same = target.distinct.size() == 1;
   const bool empty = target.missing == table.lines;
-  if (empty || target.dates > 0 || same || (target.words > 0 && target.numbers == 0 && !why.empty())) {
+  // Words that the user calls classes may be many, unless they all differ.
+  const bool differ = std::ssize(target.distinct) == target.words + target.numbers;
+  const bool many = targets != TargetsAre::classes || differ;
+  if (empty || target.dates > 0 || same || (target.words > 0 && target.numbers == 0 && !why.empty() && many)) {
+    const std::string values =
+        "if its fields are numbers, predict them with --targets values; if they are classes, "
+        "use --targets classes; otherwise ";
+    const bool may_be_numbers = target.has_codes() && targets == TargetsAre::found_out && !same;
     data_error(table.path,
                format("its column '{}' {}, and cannot be the target", target.name,
                       why.empty() ? "has the same value in all lines that have one" : why),
-               other);
+               (may_be_numbers ? values : "") + other_target);
   }
   if (!is_class) refuse_large_targets(table.path, format("its column '{}'", target.name), target.largest);
 }

@@ -91,6 +91,75 @@ TEST_CASE("init writes a network of convolutions for arrays of images with image
   });
 }
 
+TEST_CASE("init tells images as targets from masks, and says what it assumed") {
+  std::vector<std::int32_t> masks, depths;
+  std::vector<float> flow, marked, one_hot;
+  std::vector<std::uint16_t> heights;
+  for (int i = 0; i < 40 * 64; ++i) {
+    masks.push_back(i * 7 % 100);
+    depths.push_back(i * 7 % 2000);
+    heights.push_back(static_cast<std::uint16_t>(i * 23 % 50000));
+    marked.push_back(static_cast<float>(i / 3 % 2));
+    for (int k = 0; k < 3; ++k) one_hot.push_back(i % 3 == k ? 1.0f : 0.0f);
+    for (int k = 0; k < 2; ++k) flow.push_back(static_cast<float>((i + 5 * k) % 61 - 30) / 8);
+  }
+  const auto gray = [](const std::string& path, const std::string& y) {
+    return [=](const Folder& folder) {
+      folder.write(path, zip({{"x.npy", npy("|u1", "(40, 8, 8)", random_bytes(40 * 64, 5))}, {"y.npy", y}}));
+    };
+  };
+  std::string few;
+  for (int i = 0; i < 40 * 64; ++i) few += static_cast<char>(i / 5 % 3);
+  const std::string filters = "filters: 1, kernel_size: 3, padding: same}\n";
+  check_cases({
+      {"masks.npz",
+       with_targets("masks.npz", true, "<i4", "(40, 8, 8)", raw(masks)),
+       true,
+       {"sparse_categorical_crossentropy",
+        "taken for 100 classes of positions; if they are values, use --targets values"}},
+      {"depths.npz",
+       with_targets("depths.npz", true, "<i4", "(40, 8, 8)", raw(depths)),
+       true,
+       {filters + "    - rescaling: {scale: 1999}", "mean_squared_error"}},
+      {"heights.npz",
+       with_targets("heights.npz", true, "<u2", "(40, 8, 8)", raw(heights)),
+       true,
+       {"rescaling: {scale: 49", "the targets are taken for images, whose pixels are values", "--targets classes"}},
+      {"flow.npz",
+       with_targets("flow.npz", true, "<f4", "(40, 8, 8, 2)", raw(flow)),
+       true,
+       {"filters: 2, kernel_size: 3, padding: same}\n    - flatten"}},
+      {"gray.npz",
+       gray("gray.npz", npy("|u1", "(40, 8, 8)", random_bytes(40 * 64, 9))),
+       true,
+       {filters + "    - rescaling: {scale: 255}"}},
+      {"few.npz", gray("few.npz", npy("|u1", "(40, 8, 8)", few)), true, {"3 classes for each position", "conv2d"}},
+      {"few.npz",
+       gray("few.npz", npy("|u1", "(40, 8, 8)", few)),
+       true,
+       {filters + "    - flatten"},
+       {"--targets", "values"}},
+      {"marked.npz",
+       with_targets("marked.npz", true, "<f4", "(40, 8, 8)", raw(marked)),
+       true,
+       {"the targets are 0 and 1 as floats", "astype('uint8')"}},
+      {"marked.npz",
+       with_targets("marked.npz", true, "<f4", "(40, 8, 8)", raw(marked)),
+       false,
+       {"holds 0 and 1 as floats", "astype('uint8')"},
+       {"--targets", "classes"}},
+      {"hot.npz",
+       with_targets("hot.npz", true, "<f4", "(40, 8, 8, 3)", raw(one_hot)),
+       true,
+       {"the targets are one-hot vectors", "argmax(-1)"}},
+      {"hot.npz",
+       with_targets("hot.npz", true, "<f4", "(40, 8, 8, 3)", raw(one_hot)),
+       false,
+       {"holds one-hot vectors", "argmax(-1)"},
+       {"--targets", "classes"}},
+  });
+}
+
 TEST_CASE("init says that whole numbers below 0 or stored as floats are taken for values") {
   std::vector<std::int64_t> signs;
   std::vector<float> stored;

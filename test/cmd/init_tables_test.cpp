@@ -54,7 +54,7 @@ TEST_CASE("init distinguishes the columns of a table, and its config learns from
   CHECK(trainctl(folder, {"run", "regression/customers.yaml", "--ranks", "1", "--set", "train.epochs=1"}).code == 0);
   const Finished gaps = trainctl(folder, {"init", "customers.csv", "--target", "spent", "-o", "gaps"});
   CHECK(gaps.code == 0);
-  CHECK(contains(gaps.out, "customers.csv: 60 of 600 lines have no target and are left out"));
+  CHECK(contains(gaps.out, "customers.csv: 60 of 600 lines lack a target and are left out"));
   CHECK(contains(read_file(folder / "gaps/customers.yaml"), "missing_targets: drop"));
   const Finished unknown = trainctl(folder, {"init", "customers.csv", "--target", "price", "-o", "third"});
   CHECK(unknown.code == 2);

@@ -54,11 +54,14 @@ std::vector<CsvColumn> empty_columns(const std::string& path, const CsvFormat& c
 }
 
 // Makes the columns of an output's target.
-std::vector<TargetColumn> target_columns(const CsvFormat& csv, const TableColumns& columns, std::size_t output) {
+std::vector<TargetColumn> target_columns(const CsvFormat& csv, const TableColumns& columns, std::size_t output,
+                                         const DeclaredInfo& declared) {
+  const std::vector<std::string> classes =
+      declared.training ? declared.training->class_names : std::vector<std::string>();
   std::vector<TargetColumn> found;
   for (const std::size_t field : columns.outputs[output]) {
     const std::string& name = columns.names[field];
-    found.push_back({name, field, has_name(csv.categorical, name)});
+    found.push_back({name, field, has_name(csv.categorical, name), classes});
   }
   return found;
 }
@@ -110,12 +113,14 @@ bool drops(const CsvFormat& csv, const std::vector<std::string_view>& fields, co
 }
 
 // The warning about lines that are left out; "" if there are none.
-std::string dropped_text(const std::string& path, const Table& table) {
+std::string dropped_text(const std::vector<std::string>& paths, const Table& table) {
   if (table.dropped == 0) return "";
   const std::int64_t all = table.dropped + table.rows.size();
-  return format("{}: {} of {} {} no target and {} left out (the first: {}{})", path, grouped(table.dropped),
-                counted(all, "line"), table.dropped == 1 ? "has" : "have", table.dropped == 1 ? "is" : "are",
-                table.first_dropped_in == path ? "" : table.first_dropped_in + ", ", table.first_dropped);
+  const std::string others = paths.size() == 1 ? "" : " and " + counted(paths.size() - 1, "more file");
+  return format("{}{}: {} of {} {} a target and {} left out (the first: {}{})", paths[0], others,
+                grouped(table.dropped), counted(all, "line"), table.dropped == 1 ? "lacks" : "lack",
+                table.dropped == 1 ? "is" : "are", others.empty() ? "" : table.first_dropped_in + ", ",
+                table.first_dropped);
 }
 
 float weight_in(std::string_view field, const FieldLocation& location) {
@@ -132,10 +137,10 @@ float weight_in(std::string_view field, const FieldLocation& location) {
 // the first line has a word: this one is set to words, and the table is to be read again.
 std::optional<Table> read_table(const std::vector<std::string>& paths, const CsvFormat& csv,
                                 const TableColumns& columns, const std::vector<NamedInfo>& inputs,
-                                std::vector<TargetKind>& kinds) {
+                                const std::vector<NamedInfo>& outputs, std::vector<TargetKind>& kinds) {
   Table table;
   for (std::size_t k = 0; k < kinds.size(); ++k) {
-    table.targets.emplace_back(paths[0], target_columns(csv, columns, k), kinds[k], !csv.windows);
+    table.targets.emplace_back(paths[0], target_columns(csv, columns, k, outputs[k].declared), kinds[k], !csv.windows);
   }
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     table.inputs.push_back(
@@ -253,10 +258,10 @@ DatasetGroup csv_group(const std::vector<std::string>& paths, const CsvFormat& c
   const TableColumns columns = choose_columns(path, csv, inputs, outputs);
   std::vector<TargetKind> kinds = target_kinds(csv, columns, outputs);
   std::optional<Table> read;
-  while (!read) read = read_table(paths, csv, columns, inputs, kinds);
+  while (!read) read = read_table(paths, csv, columns, inputs, outputs, kinds);
   const bool has_targets = !columns.outputs.empty() && !columns.outputs[0].empty();
 
-  const std::string dropped = dropped_text(path, *read);
+  const std::string dropped = dropped_text(paths, *read);
   std::string target_warning;
   for (const CsvTarget& target : read->targets) {
     if (first.training == nullptr && target_warning.empty()) target_warning = target.warning();

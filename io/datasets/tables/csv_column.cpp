@@ -96,18 +96,6 @@ bool exceeds_float32(std::string_view text) {
   return number && !std::isfinite(static_cast<float>(*number));
 }
 
-std::string NumberRange::warning(const std::string& path, const std::string& column) const {
-  constexpr double fewest = 256;
-  if (!(smallest < largest)) return "";
-  constexpr int digits = std::numeric_limits<float>::digits;
-  const double step = std::ldexp(1.0, std::ilogb(std::max(std::abs(smallest), std::abs(largest))) - digits + 1);
-  if ((largest - smallest) / step >= fewest) return "";
-  return format(
-      "{}: column '{}' has numbers from {:.15g} to {:.15g}, of which float32 keeps steps of {:g} only: subtract "
-      "a constant from the column",
-      path, column, smallest, largest, step);
-}
-
 bool has_decimal_comma(std::string_view text) {
   text = trimmed(text);
   if (text.starts_with('+') || text.starts_with('-')) text.remove_prefix(1);
@@ -191,7 +179,8 @@ CsvColumn::CsvColumn(const std::string& path, std::string name, ColumnKind kind,
 
 void CsvColumn::add(std::string_view field, const LineLocation& line) {
   const std::string_view text = trimmed(field);
-  if (text.empty() ? missing_ != MissingFields::none : missing_ == MissingFields::marked && is_mark(text)) {
+  const bool marked_missing = missing_ == MissingFields::marked && is_mark(text) && !in_vocabulary(text);
+  if (text.empty() ? missing_ != MissingFields::none : marked_missing) {
     values_.push_back(missing_value);
     return;
   }
@@ -212,6 +201,10 @@ void CsvColumn::add(std::string_view field, const LineLocation& line) {
   const bool refused = kind_ == ColumnKind::numeric || has_numbers_ || is_date(text) || marked || exceeds_float32(text);
   if (refused) refuse_field(location(line), text);
   add_word(text, line);
+}
+
+bool CsvColumn::in_vocabulary(std::string_view word) const {
+  return vocabulary_ && std::binary_search(vocabulary_->begin(), vocabulary_->end(), word);
 }
 
 void CsvColumn::add_word(std::string_view word, const LineLocation& line) {

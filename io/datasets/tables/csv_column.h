@@ -1,9 +1,7 @@
 // Reads the fields of a column line by line: numbers, or words that become one-hot values.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -11,6 +9,7 @@
 #include <vector>
 
 #include "io/datasets/tables/csv_lines.h"
+#include "io/datasets/tables/number_range.h"
 
 namespace trainctl {
 
@@ -49,19 +48,6 @@ struct FieldLocation {
 // Throws Error{data} that says why a field is not a number: it is empty, is a date, has a currency sign, and so on.
 // `remedy` replaces the usual remedy, which is for a column of samples.
 [[noreturn]] void refuse_field(const FieldLocation& location, std::string_view text, const std::string& remedy = {});
-
-// The range of a column's numbers, which tells whether float32 keeps their differences.
-struct NumberRange {
-  double smallest = std::numeric_limits<double>::infinity(), largest = -smallest;
-
-  void add(double number) {
-    smallest = std::min(smallest, number);
-    largest = std::max(largest, number);
-  }
-  // A warning with its remedy if the range has fewer than 256 different float32 numbers, such as times of a day in
-  // seconds since 1970; "" otherwise.
-  std::string warning(const std::string& path, const std::string& column) const;
-};
 
 class CsvColumn {
  public:
@@ -109,6 +95,8 @@ class CsvColumn {
 
  private:
   FieldLocation location(const LineLocation& line) const { return {*line.path, name_, line.line, line.delimiter}; }
+  // Whether the given vocabulary has this word, which is then a word also if it is a mark for a missing value.
+  bool in_vocabulary(std::string_view word) const;
   void add_word(std::string_view word, const LineLocation& line);
   void add_other(std::string_view word, const LineLocation& line);
 

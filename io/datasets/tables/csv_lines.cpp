@@ -9,7 +9,6 @@
 #include "core/base/shell_words.h"
 #include "io/datasets/arrays/inflate.h"
 #include "io/datasets/dataset.h"
-#include "io/datasets/tables/number_marks.h"
 #include "io/datasets/text_encoding.h"
 
 namespace trainctl {

@@ -115,8 +115,8 @@ void check_targets(const CsvOptions& options, const Node& node, Reader& reader) 
 void check_missing_targets(const CsvOptions& options, const Node& node, Reader& reader) {
   if (!options.windows || options.missing_targets == MissingTarget::error) return;
   reader.error(node.find("missing_targets")->location,
-               "windows need all lines of a series: write a value in each target, or give these lines the weight 0 by "
-               "a column that `weight` names");
+               "windows need all lines of a series: write any value in the missing targets, and give these lines the "
+               "weight 0 by a column that `weight` names");
 }
 
 }  // namespace
@@ -180,15 +180,20 @@ Section csv_choice() {
            between(1, 1 << 20))
       .key(
           "missing", &CsvOptions::missing,
-          "What replaces a missing number, that is, a field that is empty or holds NA, N/A, #N/A, `<NA>`, NaN, null or "
-          "?: the mean of the training split's values, zero, or this number; error: the run ends. A missing word "
-          "becomes zeros; in columns listed in `categorical`, only empty fields are missing. It does not fill targets.")
-      .key(
-          "missing_targets", &CsvOptions::missing_targets,
-          "What happens to a line whose target is missing, that is, a field of the target is empty or, unless its "
-          "column is listed in `categorical`, holds NA, N/A, #N/A, `<NA>`, NaN, null or ?. drop: the line is left out, "
-          "as by pandas' dropna(subset=[TARGET]), and their number is reported; error: the run ends. Prediction needs "
-          "no targets, and reads all lines.")
+          "What replaces a missing number, that is, a field that is empty or holds NA, N/A, n/a, #N/A, #NA, `<NA>`, "
+          "NaN, "
+          "nan, -NaN, -nan, NULL, null or ?: the mean of the training split's values, zero, or this number; error: the "
+          "run ends. A missing word becomes zeros; in columns listed in `categorical`, only empty fields are missing. "
+          "None is a word, and no missing value. It does not fill targets.")
+      .key("missing_targets", &CsvOptions::missing_targets,
+           "What happens to a line that lacks a target. drop: the line is left out, as by pandas' "
+           "dropna(subset=[TARGET]), if a field of the target, or of any output's target, is empty or holds NA, N/A, "
+           "n/a, "
+           "#N/A, #NA, `<NA>`, NaN, nan, -NaN, -nan, NULL, null or ?; a warning tells how many lines are left out. "
+           "error: "
+           "the run ends; in a column listed in `categorical`, these words are classes. Prediction needs no targets, "
+           "and "
+           "reads all lines.")
       .key("standardize", &CsvOptions::standardize,
            "Whether every column of numbers is shifted and scaled to mean 0 and variance 1, measured on the training "
            "split; constant columns become 0.")

@@ -147,9 +147,14 @@ class TableDataset final : public Dataset {
 
 }  // namespace
 
-std::string TableRows::place_of(std::int64_t row) const {
+std::pair<const std::string&, std::int64_t> TableRows::location_of(std::int64_t row) const {
   const auto file = std::ranges::upper_bound(files, row, {}, [](const TableRows::File& each) { return each.end; });
-  return format("{}, line {}", file->path, lines[static_cast<std::size_t>(row)]);
+  return {file->path, lines[static_cast<std::size_t>(row)]};
+}
+
+std::string TableRows::place_of(std::int64_t row) const {
+  const auto [path, line] = location_of(row);
+  return format("{}, line {}", path, line);
 }
 
 std::vector<TableInfo::Column> measure_columns(const std::string& path, const std::vector<CsvColumn>& columns,

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -71,6 +72,8 @@ struct TableRows {
   std::vector<std::int64_t> lines;  // for each row, the number of its line in its file
 
   std::int64_t size() const { return std::ssize(lines); }
+  // The file of a row, and its line in the file.
+  std::pair<const std::string&, std::int64_t> location_of(std::int64_t row) const;
   // The place of a row: "t.csv, line 12".
   std::string place_of(std::int64_t row) const;
 };

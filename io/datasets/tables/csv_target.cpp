@@ -19,14 +19,25 @@ bool are_whole(const std::vector<float>& values) {
                      [](float value) { return value == std::floor(value) && std::abs(value) <= maximum; });
 }
 
+// Whether the training split has this class.
+bool has_class(const TargetColumn& column, std::string_view text) {
+  return std::binary_search(column.classes.begin(), column.classes.end(), text);
+}
+
 }  // namespace
 
 void CsvTarget::refuse(const TargetColumn& column, std::string_view text, const LineLocation& line) const {
   const std::string command = command_without_lines(*line.path, line.line, line.last);
-  const std::string leave_out = format("leave out the line{} ({})", line.line == line.last ? "" : "s", command);
+  // Without a line, the windows of a series would join lines that do not follow each other.
+  const std::string leave_out = may_drop_
+                                    ? format("leave out the line{} ({})", line.line == line.last ? "" : "s", command)
+                                    : "write any value and give the line the weight 0 by a column that `weight` names";
   const std::string drop = may_drop_ ? "set `missing_targets: drop` to leave out all lines without a target, " : "";
+  const bool may_be_class = is_mark(text) && kind_ == TargetKind::words && column.classes.empty();
+  const std::string list = format("; if '{}' is a class, set `categorical: [{}]`", text, column.name);
   const std::string remedy =
-      text.empty() || is_mark(text) ? "`missing` does not fill targets: " + drop + "correct the field, or " + leave_out
+      text.empty() || is_mark(text) ? "`missing` does not fill targets: " + drop + "correct the field, or " +
+                                          leave_out + (may_be_class ? list : "")
       : kind_ == TargetKind::numbers || column.categorical
           ? "correct the field, or " + leave_out
           : "correct the field, or " + leave_out +
@@ -37,7 +48,7 @@ void CsvTarget::refuse(const TargetColumn& column, std::string_view text, const 
 const TargetColumn* CsvTarget::missing_in(const std::vector<std::string_view>& fields) const {
   for (const TargetColumn& column : columns_) {
     const std::string_view text = trimmed(fields[column.field]);
-    if (text.empty() || (!column.categorical && is_mark(text))) return &column;
+    if (text.empty() || (is_mark(text) && !has_class(column, text))) return &column;
   }
   return nullptr;
 }
@@ -62,7 +73,7 @@ bool CsvTarget::add(const std::vector<std::string_view>& fields, const LineLocat
 }
 
 void CsvTarget::add_word(const TargetColumn& column, std::string_view text, const LineLocation& line) {
-  if (!column.categorical) {
+  if (!column.categorical && !has_class(column, text)) {
     const bool number = number_in(text).has_value();
     if (!number && (is_date(text) || is_mark(text) || exceeds_float32(text))) refuse(column, text, line);
     if (!number && first_word_.empty()) {
@@ -138,14 +149,14 @@ void CsvTarget::check_class_numbers(const DeclaredInfo& declared, const TableRow
   for (std::size_t i = 0; i < values_.size(); ++i) {
     const auto number = static_cast<std::int64_t>(values_[i]);
     if ((number >= 0 && number < classes.value_or(number + 1)) || number == declared.use.ignored) continue;
-    const std::string what = format("column '{}': the class {}", columns_[0].name, number);
+    const auto [path, line] = rows.location_of(static_cast<std::int64_t>(i));
+    const std::string what = format("line {}, column '{}': the class {}", line, columns_[0].name, number);
     if (declared.training && number >= 0) {
-      data_error(rows.place_of(static_cast<std::int64_t>(i)),
+      data_error(path,
                  format("{} is not in the training split, which has {}, from 0", what, counted(*classes, "class")),
                  "correct the class, leave out the line, or train with lines of this class");
     }
-    data_error(rows.place_of(static_cast<std::int64_t>(i)),
-               classes ? format("{} is not in 0 to {}", what, *classes - 1) : what + " is negative",
+    data_error(path, classes ? format("{} is not in 0 to {}", what, *classes - 1) : what + " is negative",
                number >= 0
                    ? "set the right number of `classes`"
                    : format("number the classes from 0, or set `categorical: [{}]`, so that each number is the name of "

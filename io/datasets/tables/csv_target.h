@@ -21,6 +21,8 @@ struct TargetColumn {
   std::string name;
   std::size_t field = 0;     // index of its field in a line
   bool categorical = false;  // the config lists it in `categorical`
+  // The names of the training split's classes, in bytewise order: a mark for a missing value among them is a class.
+  std::vector<std::string> classes = {};
 };
 
 // The kind of a target's fields: numbers, or words, which are classes. `automatic` means the kind of the first line's
@@ -34,8 +36,8 @@ class CsvTarget {
   CsvTarget(const std::string& path, std::vector<TargetColumn> columns, TargetKind kind, bool may_drop)
       : path_(path), columns_(std::move(columns)), ranges_(columns_.size()), kind_(kind), may_drop_(may_drop) {}
 
-  // The first column whose field in a line is missing: empty or, if the column is not categorical, a mark for a missing
-  // value. Null if no field is missing.
+  // The first column whose field in a line is missing: empty, or a mark for a missing value that is no class of the
+  // training split. Null if no field is missing.
   const TargetColumn* missing_in(const std::vector<std::string_view>& fields) const;
 
   // Adds a line's target. Returns false if the kind is automatic and the first line has a word: the target must then be

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string>
 
+#include "core/base/file_names.h"
 #include "core/base/format.h"
 #include "core/base/shell_words.h"
 #include "core/base/table.h"
@@ -14,18 +15,39 @@
 namespace trainctl {
 namespace {
 
-// Whether the lines after the first one all have this number of fields, as far as the first of them tell.
-bool all_have(CsvLines& lines, std::size_t width) {
+// What the lines after the first one have in common, as far as the first of them tell.
+struct CommonForm {
+  bool same_width = true;     // all have the same number of fields
+  bool last_is_empty = true;  // the last field of each is empty
+};
+
+CommonForm common_form(CsvLines& lines, std::size_t width) {
   constexpr int most = 20;
+  CommonForm form;
   std::vector<std::string_view> fields;
   for (int i = 0; i < most && lines.next(fields); ++i) {
-    if (fields.size() != width) return false;
+    form.same_width = form.same_width && fields.size() == width;
+    form.last_is_empty = form.last_is_empty && trimmed(fields.back()).empty();
   }
-  return true;
+  return form;
 }
+
+// Whether a first line is `sep=;`, with any delimiter. If it separates the fields, a second, empty field follows.
+bool is_meant_for_excel(const std::vector<std::string_view>& fields) {
+  const std::string_view first = trimmed(fields[0]);
+  return first.starts_with("sep=") && first.size() <= 5 &&
+         std::all_of(fields.begin() + 1, fields.end(), [](std::string_view field) { return trimmed(field).empty(); });
+}
+
+bool is_comment(std::string_view text) { return text.starts_with('#') || text.starts_with('%'); }
 
 std::string without_matching(const std::string& script, const std::string& path) {
   return format("sed {} {} > {}", shell_word(script), shell_word(path), shell_word(name_of_copy(path, "complete")));
+}
+
+std::string remedy_for_comment(const std::string& comment, const std::string& path) {
+  return format("its first line, '{}', seems to be a comment: leave out such lines ({})", comment.substr(0, 40),
+                without_matching(comment[0] == '#' ? "/^#/d" : "/^%/d", path));
 }
 
 std::string remedy_for_width(const LineLocation& line, const std::vector<std::string_view>& fields,
@@ -35,20 +57,22 @@ std::string remedy_for_width(const LineLocation& line, const std::vector<std::st
   std::vector<std::string_view> first;
   lines.next(first);
   const std::string begin = first.empty() ? "" : std::string(trimmed(first[0]));
-  if (begin.starts_with("sep=")) {
+  if (!first.empty() && is_meant_for_excel(first)) {
     return format(
         "its first line is meant for Excel: leave it out ({}), and set `delimiter` to the character after "
         "`sep=`",
         command_without_lines(path, lines.place().line, lines.place().last));
   }
-  if (begin.starts_with('#') || begin.starts_with('%')) {
-    return format("its first line, '{}', seems to be a comment: leave out such lines ({})", begin.substr(0, 40),
-                  without_matching(begin[0] == '#' ? "/^#/d" : "/^%/d", path));
-  }
+  if (is_comment(begin)) return remedy_for_comment(begin, path);
   if (std::any_of(fields.begin(), fields.end(), [](std::string_view field) { return field.starts_with('\''); })) {
     return "quote fields that hold the delimiter with double quotation marks (\"): single ones are part of the text";
   }
-  if (fields.size() == expected + 1 && all_have(lines, fields.size())) {
+  const CommonForm form = common_form(lines, fields.size());
+  if (fields.size() == expected + 1 && form.same_width && form.last_is_empty) {
+    return format("the first line does not end in the delimiter, but all others do: remove it there ({})",
+                  without_matching(format("s/{}$//", line.delimiter), path));
+  }
+  if (fields.size() == expected + 1 && form.same_width) {
     return "the first line has one name less than the lines have fields: write a name for each column; R's write.table "
            "leaves out the name of the column of row names, unless col.names=NA is set, and row.names=FALSE leaves out "
            "the column";
@@ -65,7 +89,7 @@ void refuse_width(const LineLocation& line, const std::vector<std::string_view>&
 
 bool may_be_preamble(const std::vector<std::string_view>& fields) {
   const std::string_view first = trimmed(fields[0]);
-  return first.starts_with("sep=") || (fields.size() == 1 && (first.starts_with('#') || first.starts_with('%')));
+  return is_meant_for_excel(fields) || (fields.size() == 1 && is_comment(first));
 }
 
 void refuse_preamble(const std::string& path, char delimiter) {
@@ -75,11 +99,19 @@ void refuse_preamble(const std::string& path, char delimiter) {
   if (!lines.next(fields)) return;
   const std::string first(trimmed(fields[0]));
   const std::size_t width = fields.size();
-  if (first.starts_with("sep=")) {
+  if (is_meant_for_excel(fields)) {
     data_error(path, "its first line does not name columns", remedy_for_width(lines.place(), fields, width));
   }
   for (int i = 0; i < most && lines.next(fields); ++i) {
     if (fields.size() != width) refuse_width(lines.place(), fields, width);
+    const std::size_t other =
+        is_comment(trimmed(fields[0])) ? std::string_view::npos : fields[0].find_first_of(";\t|,");
+    if (other == std::string_view::npos) continue;
+    const char found = fields[0][other];
+    data_error(path,
+               format("line {} is one field, but holds the delimiter '{}'", lines.place().line,
+                      found == '\t' ? "\\t" : std::string(1, found)),
+               remedy_for_comment(first, path) + ", and set `delimiter` to the character between the fields");
   }
 }
 

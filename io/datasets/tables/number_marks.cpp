@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
-#include <filesystem>
 #include <vector>
 
+#include "core/base/file_names.h"
 #include "core/base/format.h"
 #include "core/base/shell_words.h"
 #include "io/datasets/tables/csv_column.h"
@@ -247,11 +247,6 @@ std::string command_without_lines(const std::string& path, const std::vector<std
 
 std::string command_without_lines(const std::string& path, std::int64_t first, std::int64_t last) {
   return deleting_command(first == last ? format("{}d", first) : format("{},{}d", first, last), path);
-}
-
-std::string name_of_copy(const std::string& path, const std::string& addition) {
-  const std::filesystem::path file(path);
-  return file.stem().string() + "-" + addition + file.extension().string();
 }
 
 }  // namespace trainctl

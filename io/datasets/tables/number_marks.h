@@ -64,7 +64,4 @@ std::string command_without_lines(const std::string& path, const std::vector<std
 // Returns the command that writes a copy of a table without the lines from `first` to `last`.
 std::string command_without_lines(const std::string& path, std::int64_t first, std::int64_t last);
 
-// Returns the name of the copy that a command writes: "prices-numbers.csv" for the addition "numbers".
-std::string name_of_copy(const std::string& path, const std::string& addition);
-
 }  // namespace trainctl

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "core/base/format.h"
 #include "io/loader/options.h"
@@ -23,24 +24,42 @@ std::optional<FileId> id_of(const std::string& path) {
   return FileId{status.st_dev, status.st_ino};
 }
 
-std::vector<std::string> files_of(const DataOptions& options, const DataLocations& where) {
-  std::vector<std::string> files;
+// Files that hold the same samples: one file, or for several inputs the files of all of them.
+struct SampleFiles {
+  std::vector<FileId> ids;  // in ascending order
+  std::string first;        // the path of one of them
+};
+
+std::vector<SampleFiles> files_of(const DataOptions& options, const DataLocations& where) {
+  std::vector<SampleFiles> found;
+  const auto add = [&](const std::vector<std::string>& paths) {
+    SampleFiles files{{}, paths[0]};
+    for (const std::string& path : paths) {
+      const auto id = id_of(path);
+      if (!id) return;
+      files.ids.push_back(*id);
+    }
+    std::ranges::sort(files.ids);
+    found.push_back(std::move(files));
+  };
   for (const DataLocation& piece : where.pieces()) {
     const std::vector<std::string> own = options.dataset.as<DatasetOptions>().files_of(piece);
-    files.insert(files.end(), own.begin(), own.end());
+    if (piece.x.entries.size() > 1 && !own.empty()) {
+      add(own);
+    } else {
+      for (const std::string& path : own) add({path});
+    }
   }
-  return files;
+  return found;
 }
 
-// The first file of a held-out split that the training split reads, too; "" if there is none.
+// The first file of a held-out split whose samples the training split reads, too; "" if there is none. With several
+// inputs, the files of all of them must be the same: samples of different images may share a file of another input.
 std::string repeated_file(const DataOptions& options, const DataLocations& held_out) {
-  std::set<FileId> trained_on;
-  for (const std::string& file : files_of(options, options.dataset.as<DatasetOptions>())) {
-    if (const auto id = id_of(file)) trained_on.insert(*id);
-  }
-  for (const std::string& file : files_of(options, held_out)) {
-    const auto id = id_of(file);
-    if (id && trained_on.contains(*id)) return file;
+  std::set<std::vector<FileId>> trained_on;
+  for (const SampleFiles& files : files_of(options, options.dataset.as<DatasetOptions>())) trained_on.insert(files.ids);
+  for (const SampleFiles& files : files_of(options, held_out)) {
+    if (trained_on.contains(files.ids)) return files.first;
   }
   return "";
 }

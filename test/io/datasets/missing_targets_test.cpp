@@ -3,6 +3,7 @@
 #include <random>
 
 #include "core/base/format.h"
+#include "io/datasets/tables/csv.h"
 #include "io/loader/data.h"
 #include "io/loader/prediction_data.h"
 #include "io/loader/splits/split.h"
@@ -81,10 +82,10 @@ TEST_CASE("csv: lines without a target are left out, and the others keep their v
                   1, values);
   CHECK(data.samples(SplitKind::training) + data.samples(SplitKind::validation) == complete);
   const auto first = std::find_if(lines.begin(), lines.end(), [](const Line& line) { return !line.complete; });
-  CHECK(data.info().warnings == std::vector<std::string>{format(
-                                    "{}: {} of 60 lines have no target and are left out (the first: line {}, column "
-                                    "'y')",
-                                    folder / "t.csv", 60 - complete, first - lines.begin() + 2)});
+  CHECK(data.info().warnings ==
+        std::vector<std::string>{format("{}: {} of 60 lines lack a target and are left out (the first: line {}, column "
+                                        "'y')",
+                                        folder / "t.csv", 60 - complete, first - lines.begin() + 2)});
   std::vector<bool> seen(60);
   for (const SplitKind kind : {SplitKind::training, SplitKind::validation}) {
     const std::int64_t count = data.samples(kind);
@@ -144,20 +145,23 @@ TEST_CASE("csv: a line is left out if any of its targets is missing, and words a
   CHECK(data.samples(SplitKind::validation) == 1);
   CHECK(data.info().targets[0].class_names == std::vector<std::string>{"cat", "dog"});
   REQUIRE(data.info().warnings.size() == 2);
-  CHECK_THAT(data.info().warnings[1], Contains("v.csv: 1 of 2 lines has no target and is left out"));
+  CHECK_THAT(data.info().warnings[1], Contains("v.csv: 1 of 2 lines lacks a target and is left out"));
   const auto source = data.evaluation(SplitKind::training, 2, {});
   const Batch& batch = source->next();
   CHECK(batch.inputs[0].as<float>()[1] == 5);
   CHECK(batch.targets[0].as<std::int32_t>()[1] == 1);
   CHECK(batch.targets[1].as<float>()[1] == 5);
 
-  // In a categorical column, NA is a word; only empty fields are missing.
-  write_file(folder / "c.csv", "a,kind\n1,NA\n2,cat\n3,\n4,NA\n");
+  // With `drop`, marks are missing in a categorical column, too; without it, they are classes.
+  write_file(folder / "c.csv", "a,kind\n1,NA\n2,cat\n3,\n4,dog\n");
   const Data words(
       data_options(format("{{dataset: csv, path: {}, categorical: kind, missing_targets: drop}}", folder / "c.csv")),
       1);
-  CHECK(words.samples(SplitKind::training) == 3);
-  CHECK(words.info().targets[0].class_names == std::vector<std::string>{"NA", "cat"});
+  CHECK(words.samples(SplitKind::training) == 2);
+  CHECK(words.info().targets[0].class_names == std::vector<std::string>{"cat", "dog"});
+  write_file(folder / "c.csv", "a,kind\n1,NA\n2,cat\n4,NA\n");
+  const Data kept(data_options(format("{{dataset: csv, path: {}, categorical: kind}}", folder / "c.csv")), 1);
+  CHECK(kept.info().targets[0].class_names == std::vector<std::string>{"NA", "cat"});
 }
 
 TEST_CASE("csv: prediction reads the lines without a target, too") {
@@ -176,9 +180,9 @@ TEST_CASE("csv: prediction reads the lines without a target, too") {
 
 TEST_CASE("csv: class numbers that cannot be classes are named with their line") {
   CHECK_THAT(error_of("a,y\n1,0\n\n2,1\n3,-1\n", "target: y"),
-             Contains("t.csv, line 5: column 'y': the class -1 is negative") && Contains("categorical: [y]"));
+             Contains("t.csv: line 5, column 'y': the class -1 is negative") && Contains("categorical: [y]"));
   CHECK_THAT(error_of("a,y\n1,0\n2,7\n", "target: y, classes: 3"),
-             Contains("t.csv, line 3: column 'y': the class 7 is not in 0 to 2") && Contains("`classes`"));
+             Contains("t.csv: line 3, column 'y': the class 7 is not in 0 to 2") && Contains("`classes`"));
   const TempFolder folder;
   write_file(folder / "t.csv", "a,y\n1,0\n2,1\n");
   write_file(folder / "v.csv", "a,y\n1,0\n2,2\n");
@@ -186,7 +190,64 @@ TEST_CASE("csv: class numbers that cannot be classes are named with their line")
       Data(data_options(
                format("{{dataset: csv, path: {}, validation: {{path: {}}}}}", folder / "t.csv", folder / "v.csv")),
            1),
-      Contains("v.csv, line 3: column 'y': the class 2 is not in the training split, which has 2 classes"));
+      Contains("v.csv: line 3, column 'y': the class 2 is not in the training split, which has 2 classes"));
+}
+
+TEST_CASE("csv: words and classes of a network that was trained with them are no missing values") {
+  const TempFolder folder;
+  const auto open = [&](const std::string& text, const CsvFormat& format, const DeclaredInfo& declared) {
+    write_file(folder / "t.csv", text);
+    return csv_dataset({folder / "t.csv"}, format, declared);
+  };
+  const std::string listed = "k,y\nn/a,cat\nred,#N/A\nred,cat\n";
+  const DatasetInfo info = open(listed, {.categorical = {"k", "y"}, .out_of_vocabulary = false}, {})->info();
+  REQUIRE(info.class_names == std::vector<std::string>{"#N/A", "cat"});
+  const CsvFormat other{
+      .out_of_vocabulary = false, .missing = MissingRule::mean, .missing_targets = MissingTarget::drop};
+  const auto read = open("k,y\nn/a,#N/A\nNA,cat\nred,NULL\n", other, {.sample = info.sample, .training = &info});
+  REQUIRE(read->size() == 2);  // NULL is no class of the network
+  CHECK(read->label(0) == 0);
+  Sample sample;
+  const auto values_of = [&](std::int64_t line) {
+    read->read(line, sample);
+    const auto* first = static_cast<const float*>(sample.values);
+    return std::vector<float>(first, first + 2);
+  };
+  CHECK(values_of(0) == std::vector<float>{1, 0});
+  CHECK(values_of(1) == std::vector<float>{0, 0});  // NA is no word of the network, and thus missing
+}
+
+TEST_CASE("csv: a mark among classes is refused with what makes it a class") {
+  CHECK_THAT(error_of("a,y\n1,cat\n2,n/a\n", "target: y"),
+             Contains("line 3, column 'y': 'n/a'") && Contains("if 'n/a' is a class, set `categorical: [y]`"));
+  CHECK(error_of("a,y\n1,cat\n2,n/a\n", "target: y, categorical: [y]") == "it was read");
+  CHECK_THAT(error_of("a,y\n1,3.5\n2,n/a\n", "target: y", values), !Contains("is a class"));
+}
+
+TEST_CASE("csv: a missing target of a series is refused without advice to remove its line") {
+  for (const char* field : {"", "NA", "x"}) {
+    CAPTURE(field);
+    const std::string message = error_of(format("a,y,w\n1,2.5,1\n3,{},0\n4,1.5,1\n", field),
+                                         "target: y, columns: a, weight: w, windows: {sequence_length: 1}", values);
+    CHECK_THAT(message, Contains("line 3, column 'y'") && Contains("write any value") &&
+                            Contains("the weight 0 by a column that `weight` names"));
+    CHECK_THAT(message, !Contains("sed") && !Contains("leave out"));
+  }
+}
+
+TEST_CASE("csv: lines of several files that are left out are counted for all files") {
+  const TempFolder folder;
+  write_file(folder / "1.csv", "a,y\n1,2.5\n3,4.5\n");
+  write_file(folder / "2.csv", "a,y\n1,3.5\n2,\n5,NA\n");
+  write_file(folder / "3.csv", "a,y\n6,\n7,1.5\n");
+  const Data data(
+      data_options(
+          format("{{dataset: csv, path: [{0}/1.csv, {0}/2.csv, {0}/3.csv], missing_targets: drop}}", folder.text())),
+      1, values);
+  CHECK(data.info().warnings ==
+        std::vector<std::string>{format("{0}/1.csv and 2 more files: 3 of 7 lines lack a target and are left out (the "
+                                        "first: {0}/2.csv, line 3, column 'y')",
+                                        folder.text())});
 }
 
 }  // namespace trainctl::test::missing_targets_test

@@ -1,6 +1,7 @@
 // Tests which texts are numbers with marks, and that the commands for these marks remove them.
 #include <cstdlib>
 
+#include "core/base/file_names.h"
 #include "io/datasets/tables/csv_column.h"
 #include "io/datasets/tables/number_marks.h"
 #include "test/catch.h"

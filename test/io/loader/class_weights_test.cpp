@@ -142,6 +142,10 @@ TEST_CASE("with several outputs, classes have the weights of the only output tha
     const int label = labels[static_cast<std::size_t>(batch.samples.as<std::int64_t>()[i])];
     CHECK(batch.weights.as<float>()[i] == (label == 1 ? 2.5f : label == 2 ? 0.25f : 1.0f));
   }
+  // The warning of classes without a weight names those of this output.
+  CHECK(data.info().warnings ==
+        std::vector<std::string>{"class_weights names no weight for the class 'a', whose samples "
+                                 "have weight 1: add it to the map, with 1 if that is meant"});
   use.targets = {{.name = "parity"}, {.name = "kind"}};
   const auto two = [&] { return Data(options("{parity: other, kind: kind}"), 3, use); };
   CHECK_THROWS_WITH(two(), Catch::Contains("class_weights: the outputs 'parity' and 'kind' have classes, but a "

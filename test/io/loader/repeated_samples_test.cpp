@@ -131,4 +131,25 @@ TEST_CASE("synthetic samples and folders that hold both splits are not warned of
   CHECK(repeated(format("{{dataset: npy, path: {0}, validation: {{path: {0}}}}}", folder.text())).empty());
 }
 
+TEST_CASE("with several inputs, only samples whose files are all training files are warned of") {
+  const TempFolder folder;
+  for (const char* name : {"a", "b", "context"}) {
+    write_file(folder / format("{}.npy", name),
+               npy("|u1", "(8, 5)", random_bytes(8 * 5, static_cast<unsigned>(*name))));
+  }
+  write_file(folder / "y.npy", npy("|u1", "(8,)", std::string("\0\1\0\1\0\1\0\1", 8)));
+  DataUse use;
+  use.inputs = {{"image"}, {"context"}};
+  const auto with = [&](const std::string& inputs) {
+    return repeated(
+        format("{{dataset: npy, x: {{image: {0}/a.npy, context: {0}/context.npy}}, y: {0}/y.npy, validation: "
+               "{{x: {1}, y: {0}/y.npy}}}}",
+               folder.text(), inputs),
+        use);
+  };
+  const std::string path = folder.text();
+  CHECK(with(format("{{image: {0}/b.npy, context: {0}/context.npy}}", path)).empty());
+  CHECK(is_one_with(with(format("{{context: {0}/context.npy, image: {0}/a.npy}}", path)), "repeats training samples"));
+}
+
 }  // namespace trainctl::test::repeated_samples_test
