@@ -51,7 +51,7 @@ class Agent {
     if (process_ == 0) {
       int code = 99;
       try {
-        code = serve_as_agent(two_tasks(port_, 1), secret, 60s);
+        code = serve_as_agent(two_tasks(port_, 1), secret, {.start = 60s, .stop = 60s});
       } catch (const Error&) {
       }
       _exit(code);
