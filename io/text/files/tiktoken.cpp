@@ -129,11 +129,12 @@ std::unique_ptr<Tokenizer> read_ranks(std::string_view text, const std::string& 
     throw Error(ErrorKind::config, format("no encoding of tiktoken is named '{}'", encoding), "name one of: " + names);
   }
   if (found == nullptr) {
-    throw Error(ErrorKind::data, SourceLocation{path},
-                format("the file has {}, which is none of tiktoken's encodings", counted(ranks.count(), "rank")),
-                "name the encoding whose pattern it uses, in a config as `data.encoding` and for `trainctl tokenizer` as "
-                "--encoding: " +
-                    names);
+    throw Error(
+        ErrorKind::data, SourceLocation{path},
+        format("the file has {}, which is none of tiktoken's encodings", counted(ranks.count(), "rank")),
+        "name the encoding whose pattern it uses, in a config as `data.encoding` and for `trainctl tokenizer` as "
+        "--encoding: " +
+            names);
   }
   PipelineParts parts;
   parts.kind = "byte-level BPE (" + std::string(found->name) + ")";

@@ -80,7 +80,7 @@ TEST_CASE("training: a word piece vocabulary is read again, and encodes its own 
   CHECK(tokenizer->decode(ids) == "the single man");
 }
 
-TEST_CASE("training: a word piece vocabulary puts [CLS] and [SEP] around a text if it has both") {
+TEST_CASE("training: a word piece vocabulary frames a text by CLS and SEP if it has both") {
   VocabularyRequest request;
   request.kind = VocabularyKind::word_piece;
   request.files = {golden_path("corpus.txt")};
