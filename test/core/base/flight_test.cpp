@@ -43,7 +43,7 @@ struct Numbered {
   std::string text;
   FlightEntry entry;
 
-  explicit Numbered(std::uint64_t i) : text(format("{}:{}", i, std::string(i % 90, static_cast<char>('a' + i % 26)))) {
+  explicit Numbered(std::uint64_t i) : text(format("{}:{}", i, std::string(i % 70, static_cast<char>('a' + i % 26)))) {
     entry = {.activity = static_cast<Activity>(i % 10),
              .step = static_cast<std::int64_t>(3 * i),
              .number = static_cast<std::int32_t>(i),

@@ -96,7 +96,7 @@ TEST_CASE("kernels of queries, keys and values in one tensor must have equal siz
     load("preset: vit_b16\n" + other + "\nweights: " + golden + "vit_torchvision.safetensors\n", {12, 12, 3});
   });
   INFO(failure);
-  CHECK(failure.find("'encoder/0/attention/attn/key/kernel' is 6x6 (6x6 in the file's layout), but "
+  CHECK(failure.find("'encoder/0/attention/attn/key/kernel' is 6x6, but "
                      "'encoder.layers.encoder_layer_0.self_attention.in_proj_weight' in the file is 24x8") !=
         std::string::npos);
 }
