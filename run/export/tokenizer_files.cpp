@@ -90,7 +90,8 @@ void write_tokenizer_files(const TextTokenizer& tokenizer, const TokenizerUse& u
   Json config = object_beside(tokenizer, config_file);
   // Of a model of SentencePiece, config.json names the family, from which transformers takes the class.
   if (json && !config.contains("tokenizer_class")) config["tokenizer_class"] = "PreTrainedTokenizerFast";
-  for (const auto& [key, token] : tokens_by_purpose(tokenizer, use).items()) {
+  const Json tokens = tokens_by_purpose(tokenizer, use);
+  for (const auto& [key, token] : tokens.items()) {
     if (!config.contains(key) && !map.contains(key)) config[key] = token;
   }
   if (use.positions && !config.contains("model_max_length")) config["model_max_length"] = *use.positions;
