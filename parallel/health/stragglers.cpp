@@ -79,6 +79,7 @@ std::optional<Straggler> find_straggler(std::span<const int> ranks, std::span<co
   found.why = reason(part, late, throttled);
   found.own = of(late, part);
   found.others = usual(ranks, times, late, part);
+  found.seconds = std::max(found.seconds, found.own);  // the windows of both begin and end at other moments
   return found;
 }
 

@@ -102,7 +102,8 @@ TEST_CASE("a rank that is slowed down is named as a straggler, once") {
   CHECK(run.wait() == 75);
 }
 
-// A rehearsed fault delays rank 1 after each of 90 steps, for far longer than ranks of a busy machine wait for a core.
+// A rehearsed fault delays rank 1 in each step after 30 steps. On a busy machine, more comparisons than usual may be
+// needed until enough of them agree.
 TEST_CASE("a rank that is slow from a step on is named with its computing as the reason") {
   struct Case {
     int ranks;
@@ -118,19 +119,27 @@ TEST_CASE("a rank that is slow from a step on is named with its computing as the
                                          {2, "strategy.pipeline=2"},
                                          {4, "strategy.pipeline=2"}}) {
     CAPTURE(c.ranks, c.setting);
-    const std::vector<std::string> settings = {c.setting, "data.samples=96", "data.shape=[8, 8, 3]", "train.epochs=120",
-                                               "faults=[{slow: {rank: 1, step: 30, steps: 90, delay: 100 ms}}]"};
     std::vector<std::string> words{"run", config, "--ranks", std::to_string(c.ranks), "--device", "cpu"};
     words.insert(words.end(), {"--run-dir", folder / format("named-{}", ++number), "--progress", "none"});
-    for (const std::string& setting : settings) words.insert(words.end(), {"--set", setting});
-    const Finished run = trainctl(folder, words);
-    INFO(tail(run.errors));
-    REQUIRE(run.code == 0);
-    CHECK(contains(run.errors, "rank 1 is a straggler: the other ranks wait"));
-    CHECK(contains(run.errors, "% of a step for it; its computing takes"));
-    const std::size_t wait = run.errors.find("the other ranks wait ");
-    REQUIRE(wait != std::string::npos);
-    const int percent = std::stoi(run.errors.substr(wait + std::string("the other ranks wait ").size()));
+    for (const std::string& setting :
+         {c.setting, std::string("data.samples=96"), std::string("data.shape=[8, 8, 3]"),
+          std::string("faults=[{slow: {rank: 1, step: 30, steps: 100000, delay: 100 ms}}]")}) {
+      words.insert(words.end(), {"--set", setting});
+    }
+    Command run(folder, words);
+    const std::string begin = "rank 1 is a straggler: the other ranks wait ";
+    const std::string reason = "% of a step for it; its computing takes";
+    const bool is_named = comes_true([&] {
+      const std::string errors = run.errors();
+      return contains(errors, begin) && contains(errors, reason);
+    });
+    const std::string errors = run.errors();
+    run.send(SIGINT);
+    CHECK(run.wait() == 75);
+    INFO(tail(errors));
+    REQUIRE(is_named);
+    const std::size_t end = errors.find(reason);
+    const int percent = std::stoi(errors.substr(errors.rfind("wait ", end) + 5));
     CHECK(percent >= 10);
     CHECK(percent <= 100);
   }
