@@ -193,13 +193,13 @@ train: {batch_size: 2, max_steps: 1, optimizer: adam, loss: {name: sparse_catego
     const Finished trained = trainctl(folder, arguments);
     CAPTURE(tail(trained.errors));
     REQUIRE(trained.code == 0);
-    const Finished run = exported(folder, {name, "--format", "huggingface", "-o", "exported"});
+    const Finished run = exported(folder, {name, "--format", "huggingface", "-o", "exported-" + name});
     CAPTURE(tail(run.errors));
     REQUIRE(run.code == 0);
     return run.errors;
   };
   CHECK_FALSE(contains(export_with("tokenizer.json", "words"), "no tokenizer is written"));
-  const Json tokens = Json::parse(read_file(folder / "exported/tokenizer_config.json"));
+  const Json tokens = Json::parse(read_file(folder / "exported-words/tokenizer_config.json"));
   CHECK(tokens["tokenizer_class"] == "PreTrainedTokenizerFast");
   CHECK(tokens["pad_token"] == "[PAD]");
   CHECK(tokens["unk_token"] == "[UNK]");
@@ -210,12 +210,13 @@ train: {batch_size: 2, max_steps: 1, optimizer: adam, loss: {name: sparse_catego
   CHECK_FALSE(tokens.contains("bos_token"));
   CHECK(tokens["model_max_length"] == 8);
   for (const std::string tokenizer : {"bytes", ""}) {
-    const std::string said = export_with(tokenizer, "bytes" + tokenizer);
+    const std::string name = "bytes" + tokenizer, written = "exported-" + name;
+    const std::string said = export_with(tokenizer, name);
     CHECK(contains(said, "no tokenizer is written: "));
     CHECK(contains(said, "0 to 255 are the bytes of a text in UTF-8, and 256 is the end of a document"));
-    CHECK_FALSE(std::filesystem::exists(folder / "exported/tokenizer.json"));
-    CHECK_FALSE(std::filesystem::exists(folder / "exported/tokenizer_config.json"));
-    const Json config = Json::parse(read_file(folder / "exported/config.json"));
+    CHECK_FALSE(std::filesystem::exists(folder / (written + "/tokenizer.json")));
+    CHECK_FALSE(std::filesystem::exists(folder / (written + "/tokenizer_config.json")));
+    const Json config = Json::parse(read_file(folder / (written + "/config.json")));
     CHECK(config["eos_token_id"] == (tokenizer.empty() ? Json(nullptr) : Json(256)));
   }
 }
