@@ -43,9 +43,9 @@ struct Straggler {
 std::optional<Straggler> find_straggler(std::span<const int> ranks, std::span<const RankSeconds> times,
                                         std::span<const int> throttled = {});
 
-// Finds a straggler among ranks of which each does other work, such as the stages of a pipeline: the rank whose data
-// reading or computing takes most longer than in its fastest comparison so far. What the others take longer, too, is
-// not counted.
+// Finds a straggler among ranks that do different work, such as the stages of a pipeline. Each rank is compared with
+// its own fastest comparison so far: the straggler is the rank whose data reading or computing has become slower by the
+// largest share of a step. A slow-down that the other ranks have as well is not counted.
 class StragglersOfUnlike {
  public:
   // The parameters are those of find_straggler(). The times of the first call have nothing to be compared with.
