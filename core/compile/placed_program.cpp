@@ -2,6 +2,7 @@
 #include "core/compile/placed_program.h"
 
 #include <array>
+#include <cmath>
 
 namespace trainctl {
 
@@ -32,14 +33,14 @@ bool is_exchanged(Region region, const ParameterLayout& layout, bool on_host) {
 }
 
 OpWork work_of(const PlacedProgram& program, const Op& op) {
-  OpWork work;
-  for (std::size_t i = 0; i < op.inputs.size(); ++i) {
-    work.bytes += op.def->reads(i) * program.tensor(op.inputs[i]).layout.bytes;
-  }
-  for (TensorId id : op.outputs) work.bytes += program.tensor(id).layout.bytes;
   const std::vector<Tensor>& tensors = program.program.tensors;
-  work.flops = op.def->flops(types_of(op.inputs, tensors), types_of(op.outputs, tensors));
-  return work;
+  const std::vector<TensorType> inputs = types_of(op.inputs, tensors);
+  double bytes = 0;
+  for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+    bytes += op.def->reads(i, inputs) * static_cast<double>(program.tensor(op.inputs[i]).layout.bytes);
+  }
+  for (TensorId id : op.outputs) bytes += op.def->writes(inputs) * static_cast<double>(program.tensor(id).layout.bytes);
+  return {op.def->flops(inputs, types_of(op.outputs, tensors)), std::llround(bytes)};
 }
 
 }  // namespace trainctl

@@ -87,7 +87,7 @@ struct PlacedProgram {
 // The cost of one run of an op.
 struct OpWork {
   double flops = 0;
-  std::int64_t bytes = 0;  // read and written, in physical layouts; see OpDef::reads()
+  std::int64_t bytes = 0;  // read and written, in physical layouts; see OpDef::reads() and OpDef::writes()
 };
 OpWork work_of(const PlacedProgram& program, const Op& op);
 

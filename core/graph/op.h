@@ -81,9 +81,12 @@ class OpDef {
   // The number of floating-point operations; a multiply-add counts as two. By default, one operation for each element
   // of the first output.
   virtual double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const;
-  // How often kernels read input number `input` from memory. For example, an op that first computes sums over a large
-  // input reads it twice.
-  virtual int reads([[maybe_unused]] std::size_t input) const { return 1; }
+  // How often kernels read input number `input` from memory, and write the outputs. For example, an op that first
+  // computes sums over a large input reads it twice, and one that looks up rows of a table reads a fraction of it.
+  virtual double reads([[maybe_unused]] std::size_t input, [[maybe_unused]] std::span<const TensorType> inputs) const {
+    return 1;
+  }
+  virtual double writes([[maybe_unused]] std::span<const TensorType> inputs) const { return 1; }
   virtual std::vector<InPlace> in_place() const { return {}; }
   // Simpler ops that compute the same result when run in order, except for the order of additions in sums. Devices
   // without a kernel for this op use them. By default none.

@@ -1,11 +1,21 @@
 // Shapes, placements and gradients of embeddings.
 #include "core/graph/ops/embedding.h"
 
+#include <algorithm>
+
 #include "core/graph/ops/attributes.h"
 #include "core/graph/ops/backward.h"
 #include "core/graph/placement_rules.h"
 
 namespace trainctl {
+namespace {
+
+// The largest fraction of a table's rows that a look-up of each of the numbers reads.
+double fraction_read(const TensorType& numbers, std::int64_t rows) {
+  return std::min(1.0, static_cast<double>(numbers.shape.count()) / static_cast<double>(rows));
+}
+
+}  // namespace
 
 std::string Embedding::attributes() const {
   AttributeText text;
@@ -18,6 +28,10 @@ std::vector<TensorType> Embedding::outputs(std::span<const TensorType> inputs) c
   require(inputs[0].dtype == DType::int32 && inputs[1].shape.rank() == 2,
           "embedding: the inputs are not int32 numbers and a table");
   return {{inputs[0].shape.with_appended(inputs[1].shape[1]), to}};
+}
+
+double Embedding::reads(std::size_t input, std::span<const TensorType> inputs) const {
+  return input == 1 ? fraction_read(inputs[0], inputs[1].shape[0]) : 1;
 }
 
 void Embedding::differentiate(const Op& op, Differentiator& differentiator) const {
@@ -41,6 +55,11 @@ std::vector<TensorType> EmbeddingGrad::outputs(std::span<const TensorType> input
 
 double EmbeddingGrad::flops(std::span<const TensorType> inputs, std::span<const TensorType>) const {
   return static_cast<double>(inputs[1].shape.count());
+}
+
+// Without `accumulate`, the whole table is set to 0 first. Rows with gradients are read and written.
+double EmbeddingGrad::writes(std::span<const TensorType> inputs) const {
+  return (accumulate ? 0 : 1) + 2 * fraction_read(inputs[0], rows);
 }
 
 // Only the ranks of the tensor axis hold ranges of the rows; their look-ups are summands.

@@ -23,6 +23,7 @@ struct Embedding final : OpDef {
   std::shared_ptr<const OpDef> on_shard(std::span<const TensorType> inputs, std::span<const std::optional<int>> split,
                                         const ShardPosition& ranks) const override;
   double flops(std::span<const TensorType>, std::span<const TensorType>) const override { return 0; }
+  double reads(std::size_t input, std::span<const TensorType> inputs) const override;
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };
 
@@ -40,6 +41,7 @@ struct EmbeddingGrad final : OpDef {
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
   OutputPlacements placements(const PlacementQuery& query) const override;
   double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const override;
+  double writes(std::span<const TensorType> inputs) const override;
 };
 
 }  // namespace trainctl

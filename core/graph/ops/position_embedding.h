@@ -19,7 +19,7 @@ struct PositionEmbedding final : OpDef {
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
   OutputPlacements placements(const PlacementQuery& query) const override;
   double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const override;
-  int reads(std::size_t input) const override { return input == 0 && !adds ? 0 : 1; }
+  double reads(std::size_t input, std::span<const TensorType>) const override { return input == 0 && !adds ? 0 : 1; }
   std::vector<InPlace> in_place() const override { return {{0, 0}}; }
   std::optional<Op> fused_with(const Op& op, const Op& reader, std::size_t operand) const override;
   void differentiate(const Op& op, Differentiator& differentiator) const override;

@@ -68,6 +68,20 @@ TEST_CASE("the work of ops is known without kernels") {
   CHECK(dense.bytes == 4 * (16 * 12 + 12 * 3 + 3 + 16 * 3));
 }
 
+TEST_CASE("a look-up in a table moves the rows that are read, and its gradient those that are written") {
+  TestJob job("layers: [{embedding: {input_dim: 1000, output_dim: 8}}, global_average_pooling1d, {dense: {units: 3}}]");
+  job.spec.inputs[0] = {"", {5}, {DType::int32, {}, {}}};
+  const Compiled compiled = compile_without_kernels({job.training(16)}, {});
+  const PlacedProgram& placed = compiled.programs[0];
+  std::map<std::string, std::int64_t> bytes;
+  for (const PlacedSegment& segment : placed.segments) {
+    for (const PlacedOp& op : segment.ops) bytes[std::string(op.op.def->kind())] = work_of(placed, op.op).bytes;
+  }
+  const std::int64_t numbers = 4 * 16 * 5, rows = 8 * numbers, table = 4 * 1000 * 8;  // in bytes
+  CHECK(bytes.at("embedding") == numbers + rows + rows);
+  CHECK(bytes.at("embedding_grad") == numbers + rows + table + 2 * rows);
+}
+
 TEST_CASE("without training there are no gradients of parameters and no states") {
   const TestJob job(network);
   const auto backend = make_backend("cpu", {});

@@ -27,7 +27,7 @@ struct RandomNumbers final : OpDef {
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
   OutputPlacements placements(const PlacementQuery& query) const override;
   double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const override;
-  int reads(std::size_t) const override { return 0; }
+  double reads(std::size_t, std::span<const TensorType>) const override { return 0; }
   void differentiate(const Op&, Differentiator&) const override {}
 };
 

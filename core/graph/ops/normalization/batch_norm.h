@@ -37,7 +37,7 @@ struct BatchNorm final : OpDef {
 
   explicit BatchNorm(BatchNormAttributes attributes) : a(attributes) {}
   std::string_view kind() const override { return "batch_norm"; }
-  int reads(std::size_t input) const override { return input == 0 ? 2 : 1; }
+  double reads(std::size_t input, std::span<const TensorType>) const override { return input == 0 ? 2 : 1; }
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
   OutputPlacements placements(const PlacementQuery& query) const override;
@@ -62,7 +62,7 @@ struct BatchNormGrad final : OpDef {
 
   BatchNormGrad(BatchNormAttributes attributes, bool add) : a(attributes), accumulate(add) {}
   std::string_view kind() const override { return "batch_norm_grad"; }
-  int reads(std::size_t input) const override { return input < 2 ? 2 : 1; }
+  double reads(std::size_t input, std::span<const TensorType>) const override { return input < 2 ? 2 : 1; }
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
   OutputPlacements placements(const PlacementQuery& query) const override;

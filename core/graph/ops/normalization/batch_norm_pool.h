@@ -15,7 +15,7 @@ struct BatchNormPool final : OpDef {
 
   BatchNormPool(const BatchNormAttributes& attributes, const Window& w) : a(attributes), window(w) {}
   std::string_view kind() const override { return "batch_norm_pool"; }
-  int reads(std::size_t input) const override { return input == 0 ? 2 : 1; }
+  double reads(std::size_t input, std::span<const TensorType>) const override { return input == 0 ? 2 : 1; }
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
   OutputPlacements placements(const PlacementQuery& query) const override;
@@ -36,7 +36,7 @@ struct BatchNormPoolGrad final : OpDef {
   BatchNormPoolGrad(const BatchNormAttributes& attributes, const Window& w, Shape x, bool add)
       : a(attributes), window(w), input(std::move(x)), accumulate(add) {}
   std::string_view kind() const override { return "batch_norm_pool_grad"; }
-  int reads(std::size_t input) const override { return input < 3 ? 2 : 1; }
+  double reads(std::size_t input, std::span<const TensorType>) const override { return input < 3 ? 2 : 1; }
   std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
   OutputPlacements placements(const PlacementQuery& query) const override;

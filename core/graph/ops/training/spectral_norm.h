@@ -21,7 +21,9 @@ struct SpectralNorm final : OpDef {
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
   std::vector<InPlace> in_place() const override { return {{0, 0}, {1, 1}}; }
   double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const override;
-  int reads(std::size_t input) const override { return input == 0 ? 2 * iterations + 1 : 1; }
+  double reads(std::size_t input, std::span<const TensorType>) const override {
+    return input == 0 ? 2 * iterations + 1 : 1;
+  }
   OutputPlacements placements(const PlacementQuery& query) const override;
 };
 
