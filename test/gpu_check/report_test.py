@@ -12,7 +12,7 @@ import tempfile
 import time
 import unittest
 
-from stand_ins import Folder, WholeCommand  # first: it finds gpu_check
+from stand_ins import Folder, WholeCommand, begin_short_row  # first: it finds gpu_check
 
 from gpu_check import at_size, checks, figures, fusion, table
 from gpu_check.commands import Commands, Failed, Finished, Skipped, last_json
@@ -102,7 +102,7 @@ class Script(WholeCommand):
         self.addCleanup(os.environ.pop, "HANGS")
         with open(os.devnull, "w") as log:
             commands = Commands(self.folder / "bin", self.folder, log)
-            commands.begin_row(time.monotonic() + 2)
+            begin_short_row(commands)
             text, figures_found = fusion.fused_against_unfused("bfloat16")(commands)
         self.assertEqual((text, len(figures_found["patterns"])), (expected + "; no time was left for more", 3))
         (self.folder / "bin/test-cuda").write_text("#!/bin/sh\necho torn; exit 1\n")

@@ -5,6 +5,7 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "scripts"
@@ -49,7 +50,8 @@ elif sys.argv[1] == "run":
     print(os.environ["TRAINCTL_DATA"], os.getcwd())
     sys.exit(3)
 """,
-    # Behaves like Catch2 2 with its xml reporter. A broken case crashes the program.
+    # Behaves like Catch2 2 with its xml reporter. A broken case crashes the program. The file `running` gets a line at the beginning and
+    # at the end of each process. TOGETHER: a process waits until so many have begun. SLOW: seconds of a case whose name SLOW_CASES matches.
     "test-cuda": r"""
 import os, sys, time
 names = ["adds, too", "breaks [memory]", "is \"quoted\" & <marked>", *(f"case {i}" for i in range(20))]
@@ -66,6 +68,13 @@ if sys.argv[1] == "time-patterns":
     sys.exit(0)
 assert sys.argv[2:] == ["--reporter", "xml"]
 import html, re
+def note(word):
+    with open("running", "a") as file:
+        print(word, file=file)
+note("begins")
+together = int(os.environ.get("TOGETHER", 0))
+while open("running").read().count("begins") < together:
+    time.sleep(0.01)
 chosen = [part.replace("\\", "") for part in re.split(r"(?<!\\),", sys.argv[1])]
 assert all(name in names for name in chosen), chosen
 with open("order", "a") as file:
@@ -75,11 +84,12 @@ for name in sorted(chosen, key=names.index):
     if "WRONG" in os.environ and name == "case 0":
         print('<OverallResult success="false"/></TestCase>', flush=True)
         continue
-    time.sleep(float(os.environ.get("SLOW", 0)))
+    time.sleep(float(os.environ.get("SLOW", 0)) if re.match(os.environ.get("SLOW_CASES", ""), name) else 0)
     if "ILL" in os.environ and name == "case 3" and len(chosen) > 1 or "BROKEN" in os.environ and name.startswith("breaks"):
         print("illegal access", flush=True)
         sys.exit(9)
     print('<OverallResult success="true"/></TestCase>', flush=True)
+note("ends")
 """,
     "mpirun": """
 import os, sys
@@ -91,6 +101,14 @@ sys.exit(int(os.environ.get("ABORT", 4)) if scene == "abort" else 0)
 """,
     "test-mpi": "",
 }
+
+
+def begin_short_row(commands):
+    """Begins a row with time to start several processes, however busy the machine is."""
+    start = time.monotonic()
+    commands.begin_row(start + 300)
+    commands.call(commands.programs / "test-cuda", "--list-test-names-only", may_fail=True)
+    commands.begin_row(time.monotonic() + 2 + 10 * (time.monotonic() - start))
 
 
 class Folder(unittest.TestCase):
@@ -116,7 +134,7 @@ class WholeCommand(Folder):
     def command(self, *words, **variables):
         command = [SCRIPTS / "gpu-check", "--programs", self.folder / "bin", "--json", self.json, *words]
         environment = {**os.environ, "GPU_CHECK_EVIDENCE": str(self.known), **variables}
-        return subprocess.run(list(map(str, command)), cwd=self.folder, env=environment, capture_output=True, text=True, timeout=60)
+        return subprocess.run(list(map(str, command)), cwd=self.folder, env=environment, capture_output=True, text=True, timeout=300)
 
     def rows(self):
         return {row["name"]: row for row in json.loads(self.json.read_text())["rows"]}
