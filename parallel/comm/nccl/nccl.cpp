@@ -262,6 +262,16 @@ void Nccl::broadcast(View data, int root, Stream& stream) {
   });
 }
 
+// The sends and receives of a pipeline are not grouped (ncclGroupStart, ncclGroupEnd). Calls must be grouped if they
+// can only progress together, since a send may end only when its receive runs ("Point-to-point communication" in NCCL's
+// user guide), and calls of several communicators must start in one order on all ranks ("Using multiple NCCL
+// communicators concurrently"). All stages queue their messages in one common order
+// (parallel/strategies/pipeline/events.h). Therefore the first unfinished message in this order has only finished calls
+// before it on both of its ranks, and ends. This holds even if a rank runs all of its calls one after the other: in one
+// hardware queue, in a recorded graph, or with an NCCL that cannot order communicators. NCCL_LAUNCH_ORDER_IMPLICIT
+// keeps the order among the two communicators of a pipeline, which let both directions move at the same time. A group
+// would add waits: it starts when the tensor to be sent is computed, and it ends when both of its messages have
+// arrived.
 void Nccl::send(View data, int peer, Stream& stream) {
   require(peer >= 0 && peer < size() && peer != rank(), "send to a rank that does not exist, or to oneself");
   submit({.kind = CallKind::send, .peer = peer, .data = data}, stream, [&](ncclComm_t ranks, cudaStream_t on) {
