@@ -1,10 +1,13 @@
 // Tests that a rank's step runs with loopback communicators as in a run, and that every kernel op is timed.
 #include "parallel/plan/measured/measure_step.h"
 
+#include <algorithm>
 #include <cmath>
+#include <string>
 
 #include "core/backend/cpu/cpu_backend.h"
 #include "core/base/clock.h"
+#include "core/base/format.h"
 #include "core/base/median.h"
 #include "core/exec/engine.h"
 #include "parallel/comm/communicators.h"
@@ -112,9 +115,41 @@ TEST_CASE("every kernel op of a measured step has a time") {
   }
 }
 
+namespace {
+
+// The median time of a step, timed without the helpers of measure_step().
+class TimedSteps {
+ public:
+  TimedSteps(const RankOf& of, Backend& backend, Communicator& alone, const Compiled& ready)
+      : engine_(backend, MeshCommunicators(alone), ready), batch_(of.programs[0], backend) {
+    engine_.download();
+    initialize_weights(of.job.spec, 1, engine_.weights());
+    engine_.upload();
+  }
+
+  double median_seconds() {
+    std::vector<double> seconds;
+    for (int step = 0; step < 20; ++step) {
+      const double start = seconds_now();
+      engine_.run(0, batch_.batch(), {1e-6, number_++, false}, result_);
+      if (step >= 3) seconds.push_back(seconds_now() - start);
+    }
+    return median(seconds);
+  }
+
+ private:
+  Engine engine_;
+  RandomBatch batch_;
+  StepResult result_;
+  std::int64_t number_ = 0;
+};
+
+}  // namespace
+
+// Other programs may slow down the steps before, during or after the measurement, each differently. Therefore the
+// measured time must lie between those before and after it, and several tries are allowed.
 TEST_CASE("the times of the ops and of the host add up to the time of the step") {
-  // Large enough that its ops can be timed accurately; timed here without the helpers of measure_step().
-  Setup setup = setups[0];
+  Setup setup = setups[0];  // large enough that its ops can be timed accurately
   setup.network =
       "layers: [flatten, {dense: {units: 2048, activation: relu}}, {dense: {units: 2048, activation: relu}}, {dense: "
       "{units: 4}}]";
@@ -122,24 +157,23 @@ TEST_CASE("the times of the ops and of the host add up to the time of the step")
   const auto alone = solo_communicator();
   const RankOf of(setup);
   const Compiled ready = compiled(of, *backend);
-  const MeasuredCosts costs(measure_step({ready, 0, of.rank, of.job.spec}, *backend, *alone, *alone, 1), {});
-  double predicted = costs.host_seconds(ready.programs[0]).step;
-  for_kernels(ready.programs[0],
-              [&](int segment, int op) { predicted += costs.op_seconds(ready.programs[0], segment, op); });
-
-  Engine engine(*backend, MeshCommunicators(*alone), ready);
-  engine.download();
-  initialize_weights(of.job.spec, 1, engine.weights());
-  engine.upload();
-  const RandomBatch batch(of.programs[0], *backend);
-  StepResult result;
-  std::vector<double> seconds;
-  for (int step = 0; step < 60; ++step) {
-    const double start = seconds_now();
-    engine.run(0, batch.batch(), {1e-6, step, false}, result);
-    if (step >= 10) seconds.push_back(seconds_now() - start);
+  TimedSteps steps(of, *backend, *alone, ready);
+  constexpr int most_tries = 8;
+  std::string tries;
+  bool fits = false;
+  for (int i = 0; i < most_tries && !fits; ++i) {
+    const double before = steps.median_seconds();
+    const MeasuredCosts costs(measure_step({ready, 0, of.rank, of.job.spec}, *backend, *alone, *alone, 0.5), {});
+    double predicted = costs.host_seconds(ready.programs[0]).step;
+    for_kernels(ready.programs[0],
+                [&](int segment, int op) { predicted += costs.op_seconds(ready.programs[0], segment, op); });
+    const double after = steps.median_seconds();
+    fits = predicted > 0.85 * std::min(before, after) && predicted < 1.15 * std::max(before, after);
+    tries +=
+        format("{:.2f} ms, then {:.2f} ms predicted, then {:.2f} ms\n", 1e3 * before, 1e3 * predicted, 1e3 * after);
   }
-  CHECK(predicted == Approx(median(seconds)).epsilon(0.5));  // other tests may run at the same time
+  CAPTURE(tries);
+  CHECK(fits);
 }
 
 TEST_CASE("ranks that measure at the same time record the same measurements") {
