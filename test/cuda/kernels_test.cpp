@@ -220,11 +220,11 @@ TEST_CASE("cuda computes softmax, losses and metrics as the cpu does") {
           const auto of = [&](const MetricRule& rule, const Value& targets) {
             both.run(std::make_shared<Metric>(rule, add), {input, targets, weights}, sum);
           };
-          of(CategoricalCrossentropyMetric{{}, 0, of_logits}, labels);
-          of(CategoricalCrossentropyMetric{{}, 0.125f, of_logits}, labels);
-          of(CategoricalCrossentropyMetric{{}, 0.125f, of_logits}, rows);
-          of(BinaryCrossentropyMetric{{}, 0.125f, of_logits}, rows);
-          of(KlDivergenceMetric{{}, of_logits}, rows);
+          of(CategoricalCrossentropyMetric{{{}, of_logits}, 0}, labels);
+          of(CategoricalCrossentropyMetric{{{}, of_logits}, 0.125f}, labels);
+          of(CategoricalCrossentropyMetric{{{}, of_logits}, 0.125f}, rows);
+          of(BinaryCrossentropyMetric{{{}, of_logits}, 0.125f}, rows);
+          of(KlDivergenceMetric{{{}, of_logits}}, rows);
         }
         const Value shares = random_value({samples, n}, dtype, 6, 0, 1);
         both.run(std::make_shared<Metric>(Auc{}, add), {shares, rows, weights}, {row(std::vector<double>(400, 2))});

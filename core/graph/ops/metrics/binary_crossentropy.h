@@ -5,14 +5,12 @@
 #include <array>
 
 #include "core/graph/ops/losses/binary_crossentropy.h"
-#include "core/graph/ops/metrics/categorical_crossentropy.h"
-#include "core/graph/ops/metrics/rule.h"
+#include "core/graph/ops/metrics/probabilities.h"
 
 namespace trainctl {
 
-struct BinaryCrossentropyMetric : MeanMetric {
+struct BinaryCrossentropyMetric : ProbabilityMetric<LossLink::sigmoid> {
   float label_smoothing = 0;
-  bool of_logits = false;  // whether it reads logits instead of probabilities
 
   static constexpr const char* name = BinaryCrossentropy::name;
   static constexpr std::array aliases = BinaryCrossentropy::aliases;
@@ -27,21 +25,14 @@ struct BinaryCrossentropyMetric : MeanMetric {
         from_zero_to_below(1));
   }
   std::string adapt(const MetricSetting& loss) {
-    of_logits = loss.link == LossLink::sigmoid;
     if (loss.targets == LossTargets::class_numbers) {
       return "binary_crossentropy needs target values, but the targets of the loss are class numbers: use "
              "sparse_categorical_crossentropy";
     }
-    const bool of_classes = loss.link == LossLink::softmax && !loss.linked;
-    return of_classes ? "binary_crossentropy needs probabilities, but the output has logits of classes: use "
-                        "categorical_crossentropy"
-                      : "";
+    return adapt_to(loss,
+                    "binary_crossentropy needs probabilities, but the output has logits of classes: use "
+                    "categorical_crossentropy");
   }
-  template <class Flag>
-  void adapted(const Flag& flag) const {
-    flag("of_logits", of_logits);
-  }
-  static constexpr bool of_predictions(const MetricSetting& loss) { return loss.link == LossLink::softmax; }
 
   template <class Row, class Target>
   TRAINCTL_KERNEL_FUNCTION float row(const Row& row, const Target& target) const {

@@ -4,25 +4,12 @@
 
 #include <array>
 
-#include "core/graph/ops/metrics/rule.h"
+#include "core/graph/ops/metrics/probabilities.h"
 
 namespace trainctl {
 
-// log(sum e^x) over a row of logits.
-template <class Row>
-TRAINCTL_KERNEL_FUNCTION float log_sum_exp(const Row& row) {
-  const float top = row.largest([](std::int64_t, float x) TRAINCTL_KERNEL_LAMBDA { return x; });
-  return top + Row::Math::log(row.sum([=](std::int64_t, float x) TRAINCTL_KERNEL_LAMBDA { return Row::exp(x - top); }));
-}
-
-// A probability whose logarithm is finite.
-TRAINCTL_KERNEL_FUNCTION float clipped_probability(float p) {
-  return p < 1e-7f ? 1e-7f : p > 1 - 1e-7f ? 1 - 1e-7f : p;  // keeps NaN
-}
-
-struct CategoricalCrossentropyMetric : MeanMetric {
+struct CategoricalCrossentropyMetric : ProbabilityMetric<LossLink::softmax> {
   float label_smoothing = 0;
-  bool of_logits = false;  // whether it reads logits instead of probabilities
 
   static constexpr const char* name = "categorical_crossentropy";
   static constexpr std::array aliases{"sparse_categorical_crossentropy"};
@@ -37,18 +24,11 @@ struct CategoricalCrossentropyMetric : MeanMetric {
         "Share of the target's probability that is distributed evenly over all classes.", from_zero_to_below(1));
   }
   std::string adapt(const MetricSetting& loss) {
-    of_logits = loss.link == LossLink::softmax;
     if (loss.values == 1) return "categorical_crossentropy needs several classes: use binary_crossentropy";
-    const bool of_answers = loss.link == LossLink::sigmoid && !loss.linked;
-    return of_answers ? "categorical_crossentropy needs class probabilities, but the output has logits of yes-or-no "
-                        "answers: use binary_crossentropy"
-                      : "";
+    return adapt_to(loss,
+                    "categorical_crossentropy needs class probabilities, but the output has logits of yes-or-no "
+                    "answers: use binary_crossentropy");
   }
-  template <class Flag>
-  void adapted(const Flag& flag) const {
-    flag("of_logits", of_logits);
-  }
-  static constexpr bool of_predictions(const MetricSetting& loss) { return loss.link == LossLink::sigmoid; }
 
   template <class Row, class Target>
   TRAINCTL_KERNEL_FUNCTION float row(const Row& row, const Target& target) const {

@@ -5,14 +5,11 @@
 #include <array>
 
 #include "core/graph/ops/losses/kl_divergence.h"
-#include "core/graph/ops/metrics/categorical_crossentropy.h"
-#include "core/graph/ops/metrics/rule.h"
+#include "core/graph/ops/metrics/probabilities.h"
 
 namespace trainctl {
 
-struct KlDivergenceMetric : MeanMetric {
-  bool of_logits = false;  // whether it reads logits instead of probabilities
-
+struct KlDivergenceMetric : ProbabilityMetric<LossLink::softmax> {
   static constexpr const char* name = KlDivergence::name;
   static constexpr std::array aliases = KlDivergence::aliases;
   static constexpr const char* meaning =
@@ -22,21 +19,14 @@ struct KlDivergenceMetric : MeanMetric {
   template <class Key>
   static void options(const Key&) {}
   std::string adapt(const MetricSetting& loss) {
-    of_logits = loss.link == LossLink::softmax;
     if (loss.targets == LossTargets::class_numbers) {
       return "kl_divergence needs target probabilities, but the targets of the loss are class numbers: use "
              "sparse_categorical_crossentropy, which is equal for class numbers";
     }
-    const bool of_answers = loss.link == LossLink::sigmoid && !loss.linked;
-    return of_answers ? "kl_divergence needs probabilities, but the output has logits of yes-or-no answers: use "
-                        "binary_crossentropy"
-                      : "";
+    return adapt_to(loss,
+                    "kl_divergence needs probabilities, but the output has logits of yes-or-no answers: use "
+                    "binary_crossentropy");
   }
-  template <class Flag>
-  void adapted(const Flag& flag) const {
-    flag("of_logits", of_logits);
-  }
-  static constexpr bool of_predictions(const MetricSetting& loss) { return loss.link == LossLink::sigmoid; }
 
   template <class Row, class Target>
   TRAINCTL_KERNEL_FUNCTION float row(const Row& row, const Target& target) const {
