@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "core/expression/scalar_graph.h"
 #include "core/graph/ops/elementwise/activations.h"
 #include "core/graph/ops/elementwise/elementwise.h"
 #include "core/graph/ops/reduce.h"

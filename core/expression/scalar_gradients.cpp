@@ -1,9 +1,10 @@
 // Adds the gradients of a ScalarGraph's values to it.
+#include "core/expression/scalar_graph.h"
+
 #include <cmath>
 
 #include "core/base/error.h"
 #include "core/base/format.h"
-#include "core/expression/elementwise_program.h"
 
 namespace trainctl {
 namespace {

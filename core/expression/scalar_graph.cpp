@@ -1,10 +1,11 @@
 // Simplifies the values that are added to a ScalarGraph.
+#include "core/expression/scalar_graph.h"
+
 #include <algorithm>
 #include <cmath>
 
 #include "core/base/error.h"
 #include "core/base/format.h"
-#include "core/expression/elementwise_program.h"
 #include "core/expression/scalar_value.h"
 
 namespace trainctl {

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <utility>
 
+#include "core/expression/scalar_graph.h"
 #include "core/graph/ops/collectives.h"
 #include "core/graph/ops/elementwise/activations.h"
 #include "core/graph/ops/elementwise/elementwise.h"

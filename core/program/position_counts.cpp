@@ -8,6 +8,7 @@
 
 #include "core/base/error.h"
 #include "core/base/format.h"
+#include "core/expression/scalar_graph.h"
 #include "core/graph/ops/collectives.h"
 #include "core/graph/ops/elementwise/elementwise.h"
 #include "core/graph/ops/training/count.h"

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/backend/choices.h"
+#include "core/expression/scalar_graph.h"
 #include "core/graph/ops/elementwise/elementwise.h"
 #include "core/graph/ops/reduce.h"
 #include "core/program/program.h"

@@ -4,6 +4,7 @@
 #include "core/backend/cuda/runtime_compiled/nvrtc.h"
 #include "core/backend/cuda/runtime_compiled/nvrtc_library.h"
 #include "core/base/error.h"
+#include "core/expression/scalar_graph.h"
 #include "test/catch.h"
 
 namespace trainctl::test::nvrtc_source_test {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/expression/scalar_graph.h"
 #include "core/graph/differentiator.h"
 #include "core/graph/ops/attributes.h"
 #include "core/graph/ops/elementwise/elementwise.h"

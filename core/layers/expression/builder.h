@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/expression/elementwise_program.h"
+#include "core/expression/scalar_graph.h"
 #include "core/expression/syntax.h"
 #include "core/graph/op.h"
 #include "core/graph/ops/elementwise/random_numbers.h"

@@ -4,6 +4,7 @@
 #include <limits>
 #include <random>
 
+#include "core/expression/scalar_graph.h"
 #include "core/graph/ops/elementwise/elementwise.h"
 #include "core/graph/ops/reduce.h"
 #include "test/catch.h"

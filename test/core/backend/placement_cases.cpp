@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "core/expression/scalar_graph.h"
 #include "core/graph/ops/additive_attention.h"
 #include "core/graph/ops/arange.h"
 #include "core/graph/ops/cumsum.h"

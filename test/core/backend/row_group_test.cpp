@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "core/expression/scalar_graph.h"
 #include "core/graph/ops/elementwise/elementwise.h"
 #include "core/graph/ops/reduce.h"
 #include "test/catch.h"

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/base/random.h"
+#include "core/expression/scalar_graph.h"
 #include "test/catch.h"
 
 namespace trainctl::test::elementwise_program_test {

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "core/exec/interfaces/snapshot.h"
+#include "core/expression/scalar_graph.h"
 #include "core/graph/graph.h"
 #include "core/graph/ops/elementwise/elementwise.h"
 #include "core/graph/ops/reduce.h"

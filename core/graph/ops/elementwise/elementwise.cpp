@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "core/expression/scalar_graph.h"
 #include "core/graph/differentiator.h"
 #include "core/graph/ops/attributes.h"
 #include "core/graph/ops/reduce.h"
