@@ -39,14 +39,14 @@ int run_bench(BenchOptions& options) {
   if (const std::optional<int> code = supervise_ranks(spec.cluster, options.launch, launched_config(options.common),
                                                       situation, {false, options.common.json}))
     return *code;
-  return run_as_rank(situation, options.common.json,
-                     rank_command("bench " + options.what, Value<RunSpec>::write(spec), spec.cluster, options.launch),
-                     [&](RankContext& context) {
-                       const std::string found =
-                           bench(spec, subjects.at(options.what), options.seconds, options.common.json, context);
-                       if (context.world.rank() == 0) answer(found);
-                       return 0;
-                     });
+  RankCommand command =
+      rank_command("bench " + options.what, Value<RunSpec>::write(spec), spec.cluster, options.launch);
+  command.ends_start_itself = true;
+  return run_as_rank(situation, options.common.json, command, [&](RankContext& context) {
+    const std::string found = bench(spec, subjects.at(options.what), options.seconds, options.common.json, context);
+    if (context.world.rank() == 0) answer(found);
+    return 0;
+  });
 }
 
 // A check for CLI11: returns why the text is refused, or "".

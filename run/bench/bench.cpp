@@ -69,6 +69,7 @@ std::string bench(const RunSpec& config, BenchSubject subject, double seconds, b
   World& world = context.world;
   RankDevice device = open_device(config.cluster, config.train, config.strategy, context);
   if (subject == BenchSubject::communication) {
+    context.end_start();
     // Messages are measured between GPUs alone: in a host's shared memory an all-reduce is faster than they are.
     return shown(bench_communication(device.communicator(world), *device.backend, device.peers != nullptr, seconds));
   }
@@ -81,6 +82,7 @@ std::string bench(const RunSpec& config, BenchSubject subject, double seconds, b
   spec = with_shares(std::move(spec), data, device, context, {});
   Job job(spec, data.info(), device, world, {}, "");
   initialize_engine(spec, job);
+  context.end_start();
   if (subject == BenchSubject::data) {
     return shown(bench_data_and_step(spec, data, job, device, context, seconds));
   }

@@ -138,12 +138,14 @@ std::optional<Failure> plan_for_this_machine(const RunSpec& spec, const PlanOpti
 int measure_for_plan(const RunSpec& spec, const LaunchFlags& launch, bool json, const Situation& situation) {
   RankCommand command = rank_command("plan", Value<RunSpec>::write(spec), spec.cluster, launch);
   command.requested_ranks.reset();  // fewer ranks measure if not all can compute at the same time
+  command.ends_start_itself = true;
   return run_as_rank(situation, json, command, [&](RankContext& context) {
     const int ranks = requested_ranks(spec.cluster, launch.ranks).value_or(context.world.size());
     bool at_hand = true;
     RankDevice device = open_device(spec.cluster, spec.train, spec.strategy, context);
     const DataInfo data = known_data(spec, spec.train.global_batch(ranks), at_hand);
     const std::int64_t memory = memory_of_every_rank(spec.cluster, device, context.world);
+    context.end_start();
     measure_together(request_for_this_machine(spec, data, ranks, *device.backend, memory), device, context);
     return 0;
   });

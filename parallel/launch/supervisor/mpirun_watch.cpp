@@ -149,12 +149,7 @@ void MpirunWatch::decide() {
   stop();
   watch_mpirun();
   if (!verdict_ && start_timed_out()) {
-    const char* const remedy =
-        hosts_answer_
-            ? "remote shells work on all hosts, so the network between them may be the cause: open all TCP ports in "
-              "both directions, or choose another network (docs/cluster.md); see cluster.start_timeout"
-            : "`ssh HOST true` must work for each host without a password; see cluster.start_timeout";
-    const Error error(ErrorKind::peer, describe_start_timeout(), remedy);
+    const Error error(ErrorKind::peer, describe_start_timeout(), start_remedy());
     end_ranks(OutcomeKind::start_overdue, error.kind(), error.what());
   }
 }
@@ -347,6 +342,17 @@ std::string MpirunWatch::describe_start_timeout() const {
   const double seconds = std::chrono::duration<double>(start_timeout_).count();
   return hosts.empty() ? format("the ranks did not start within {:g} s", seconds)
                        : format("no answer from {} within {:g} s", hosts, seconds);
+}
+
+// Returns what to check if the ranks do not start.
+const char* MpirunWatch::start_remedy() const {
+  if (one_host_) {
+    return "a rank, or the program that starts it, hangs before MPI_Init: `ps -ef` shows the processes; see "
+           "cluster.start_timeout";
+  }
+  if (!hosts_answer_) return "`ssh HOST true` must work for each host without a password; see cluster.start_timeout";
+  return "remote shells work on all hosts, so the network between them may be the cause: open all TCP ports in both "
+         "directions, or choose another network (docs/cluster.md); see cluster.start_timeout";
 }
 
 }  // namespace trainctl

@@ -83,6 +83,7 @@ class MpirunWatch {
   std::vector<int> suspended_ranks() const;
   bool start_timed_out() const;
   std::string describe_start_timeout() const;
+  const char* start_remedy() const;
   void join_log();
   void keep_directory();
   void watch_ranks();
