@@ -21,6 +21,10 @@ namespace trainctl {
 namespace fs = std::filesystem;
 namespace {
 
+std::string folder_of_user(const std::string& shared_memory) {
+  return format("{}/trainctl-{}", shared_memory, geteuid());
+}
+
 [[noreturn]] void refuse(const std::string& path, const std::string& why, const std::string& remedy) {
   throw Error(ErrorKind::resource, SourceLocation{path}, "no copies of the run's state can be kept in memory: " + why,
               remedy);
@@ -63,7 +67,7 @@ std::string memory_folder_of(const std::string& run_directory, const std::string
   const fs::path directory = fs::absolute(run_directory).lexically_normal();
   const fs::path path = directory.has_filename() ? directory : directory.parent_path();
   const std::string text = path.string();
-  return format("{}/trainctl-{}/{}-{:016x}", shared_memory, geteuid(), path.filename().string(),
+  return format("{}/{}-{:016x}", folder_of_user(shared_memory), path.filename().string(),
                 xxh3(text.data(), text.size()));
 }
 
@@ -71,6 +75,15 @@ bool are_copies_of(const std::string& folder, const std::string& launch) {
   if (launch.empty() || !is_own_folder(fs::path(folder).parent_path()) || !is_own_folder(folder)) return false;
   std::ifstream lock(folder + "/lock");
   return generation_in({std::istreambuf_iterator<char>(lock), {}}).launch == launch;
+}
+
+std::set<std::string> copies_of_launch(const std::string& launch, const std::string& shared_memory) {
+  std::set<std::string> found;
+  std::error_code none;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder_of_user(shared_memory), none)) {
+    if (are_copies_of(entry.path(), launch)) found.insert(entry.path());
+  }
+  return found;
 }
 
 void create_memory_folder(const std::string& folder, std::int64_t bytes) {

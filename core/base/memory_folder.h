@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 
 namespace trainctl {
@@ -23,6 +24,10 @@ void require_shared_memory(const std::string& shared_memory, std::int64_t bytes)
 // Whether a folder of copies and the user's folder belong to this user, and the supervisor with the name `launch` has
 // started the ranks that wrote them, as the folder's lock file says (core/base/generation.h).
 bool are_copies_of(const std::string& folder, const std::string& launch);
+
+// Returns the folders of copies of this user for which are_copies_of() is true.
+std::set<std::string> copies_of_launch(const std::string& launch,
+                                       const std::string& shared_memory = shared_memory_folder);
 
 // Creates the folder and the user's folder, which other users cannot read. Throws Error{resource} if this is not
 // possible, if the user's folder is of another user, or if the file system has less than `bytes` bytes left beside the

@@ -22,6 +22,7 @@
 #include "parallel/launch/ranks/report.h"
 #include "parallel/launch/ranks/run_rank.h"
 #include "parallel/launch/remote/asked_hosts.h"
+#include "parallel/launch/supervisor/launch_name.h"
 #include "parallel/launch/supervisor/supervisor.h"
 #include "parallel/launch/watch/host_agent.h"
 
@@ -88,8 +89,10 @@ std::optional<LaunchPlan> plan_ranks(const ClusterOptions& cluster, const Launch
 Outcome run_ranks(const LaunchPlan& plan, const SupervisionOptions& options, const Restarts& restarts) {
   if (!plan.tf_config) return run_supervised(plan, own_command(), options, restarts);
   const std::string secret = secret_for(*plan.tf_config, Variables::of_process());
-  Leases agents(*plan.tf_config, secret, plan.start_timeout);
-  Outcome ranks = run_supervised(plan, own_command(), options, restarts);
+  SupervisionOptions named = options;
+  named.launch = launch_name();
+  Leases agents(*plan.tf_config, secret, plan.start_timeout, named.launch);
+  Outcome ranks = run_supervised(plan, own_command(), named, restarts);
   agents.end(ranks.end.exit_code);
   return ranks;
 }

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -18,6 +19,7 @@
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
+#include "core/base/memory_folder.h"
 #include "parallel/launch/agent/channel.h"
 #include "parallel/launch/agent/connections.h"
 #include "parallel/launch/agent/secret.h"
@@ -37,6 +39,7 @@ struct Report {
   enum class Kind { proven, refused, chief_came, chief_went, job_ended } kind{};
   int exit_code = 0;
   pid_t process = getpid();
+  std::array<char, 256> launch{};  // of the chief that came: the name of its supervisor, which ends with a zero
 };
 
 // The data that the process of a connection needs.
@@ -138,8 +141,9 @@ void run_for_chief(AgentChannel& channel, const std::string& command) {
 // Serves one connection. Runs in its own process, so that a slow peer does not block other peers. Throws Error{peer}
 // for a message that the peer has not sent.
 void serve_connection(const Served& served) {
-  const auto report = [&served](Report::Kind kind, int code = 0) {
-    const Report text{kind, code};
+  const auto report = [&served](Report::Kind kind, int code = 0, const std::string& launch = "") {
+    Report text{kind, code};
+    if (launch.size() < text.launch.size()) std::copy(launch.begin(), launch.end(), text.launch.begin());
     [[maybe_unused]] const ssize_t written = write(served.reports, &text, sizeof text);
   };
   std::optional<AgentChannel> proven;
@@ -155,7 +159,7 @@ void serve_connection(const Served& served) {
   if (!first) return;
   if (first->kind == MessageKind::command && served.leased) return run_for_chief(channel, first->text);
   if (first->kind != MessageKind::lease) return;
-  report(Report::Kind::chief_came);
+  report(Report::Kind::chief_came, 0, first->text);
   channel.send(MessageKind::lease, "");  // from now on the agent knows that the chief is connected
   std::optional<Message> last;
   try {
@@ -172,6 +176,7 @@ class Agent {
   Agent(const TfTask& own, const std::string& secret, const AgentPatience& patience)
       : name_(own.name()), secret_(secret), listener_(listen_at(own.host, own.port)) {
     asked_.patience = patience.stop;
+    asked_.least = patience.least;
     asked_.ready = true;
     asked_.needs.saves = true;  // only the chief knows how long a save takes
     if (patience.start.count() > 0) patience_ends_ = std::chrono::steady_clock::now() + patience.start;
@@ -179,6 +184,7 @@ class Agent {
   }
   ~Agent() {
     kill_children();
+    remove_copies();
     for (const int descriptor : {listener_, reports_[0], reports_[1]}) close(descriptor);
   }
   Agent(const Agent&) = delete;
@@ -203,6 +209,7 @@ class Agent {
         }
         if (report.kind != Report::Kind::chief_came) continue;
         leased_ = true;
+        launch_ = report.launch.data();
         log::info(format("{} has connected", chief));
       }
       if (const std::string line = refusals_.line_at(std::chrono::steady_clock::now()); !line.empty()) {
@@ -236,10 +243,21 @@ class Agent {
         asked_.relayed = true;
         return;
       case StopAction::end_at_once:
-      case StopAction::end_late:
         throw Error(ErrorKind::interrupted, "stopped at once");
+      case StopAction::end_late:
+        throw Error(ErrorKind::peer, format("the ranks of this host did not stop within {:g} s and were ended",
+                                            std::chrono::duration<double>(time_to_stop(requests_, asked_)).count()));
       default:
         return;
+    }
+  }
+
+  // Removes the copies of the run's state that the ranks have left in this host's memory: only ranks of the same
+  // supervisor go on from them, and none will start here again. After an end that the chief has reported, none is left.
+  void remove_copies() const {
+    for (const std::string& copies : copies_of_launch(launch_)) {
+      remove_memory_folder(copies);
+      log::warning(format("the copies of the run's state in {} are removed, since the run has ended here", copies));
     }
   }
 
@@ -276,6 +294,7 @@ class Agent {
   Connections connections_{max_connections};
   RefusalLog refusals_;
   bool leased_ = false;
+  std::string launch_;  // the chief's supervisor
   StopRequests requests_;
   AskedRanks asked_;  // the ranks of this host
 };

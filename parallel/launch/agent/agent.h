@@ -5,6 +5,7 @@
 #include <chrono>
 #include <string>
 
+#include "parallel/launch/supervisor/stopping.h"
 #include "parallel/launch/tf_config/tf_config.h"
 
 namespace trainctl {
@@ -13,11 +14,14 @@ namespace trainctl {
 struct AgentPatience {
   std::chrono::milliseconds start{0};  // for the chief to connect: ClusterOptions::start_deadline()
   std::chrono::milliseconds stop{0};   // for ranks that save when they are asked to stop: cluster.timeout
+  StopLimits least = {};               // but at least so long
 };
 
 // Serves the chief on this task's port until the chief reports how the job has ended, and returns that exit code. No
-// command of the chief is left running. Throws Error{peer} if no chief connects in time or if the chief disconnects
-// without a report. Throws Error{interrupted} on a request to stop.
+// command of the chief is left running, and no copies of the run's state are left in shared memory. Throws Error{peer}
+// if no chief connects in time, if the chief disconnects without a report, or if the ranks of this host do not stop in
+// time after a request to stop. Throws Error{stopped} if the request comes before the chief, and Error{interrupted} if
+// the request asks for an immediate end.
 int serve_as_agent(const TfConfig& config, const std::string& secret, const AgentPatience& patience);
 
 }  // namespace trainctl

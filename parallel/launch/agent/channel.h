@@ -17,7 +17,7 @@ namespace trainctl {
 
 // The kind of a message.
 enum class MessageKind : char {
-  lease = 'l',    // chief: the job runs while this connection is open
+  lease = 'l',    // chief, with the name of the supervisor: the job runs while this connection is open
   command = 'x',  // chief: a command to run in a shell
   input = 'i',    // chief: standard input of the command; no text: its end
   output = 'o',   // agent: standard output of the command

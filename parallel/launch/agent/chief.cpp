@@ -65,7 +65,8 @@ bool send_input(AgentChannel& channel) {
 
 }  // namespace
 
-Leases::Leases(const TfConfig& config, const std::string& secret, std::chrono::milliseconds patience) {
+Leases::Leases(const TfConfig& config, const std::string& secret, std::chrono::milliseconds patience,
+               const std::string& launch) {
   const auto deadline = patience.count() > 0 ? Clock::now() + patience : Clock::now() + std::chrono::hours(24 * 365);
   std::string missing;
   for (std::size_t i = 0; i < config.tasks.size(); ++i) {
@@ -78,7 +79,7 @@ Leases::Leases(const TfConfig& config, const std::string& secret, std::chrono::m
       continue;
     }
     agents_.push_back(std::move(*agent));
-    agents_.back().send(MessageKind::lease, "");
+    agents_.back().send(MessageKind::lease, launch);
     if (!agents_.back().receive()) {
       throw Error(ErrorKind::peer, format("{}: the launch agent has closed the connection", address_of(task)));
     }

@@ -14,8 +14,10 @@ namespace trainctl {
 class Leases {
  public:
   // Waits until all agents are connected, at most for `patience` (0: no limit). Throws Error{peer} that names the
-  // missing agents, or immediately if an agent has another secret.
-  Leases(const TfConfig& config, const std::string& secret, std::chrono::milliseconds patience);
+  // missing agents, or immediately if an agent has another secret. `launch`: the name of the supervisor whose ranks the
+  // agents will start (see Generation); "" if there will be none.
+  Leases(const TfConfig& config, const std::string& secret, std::chrono::milliseconds patience,
+         const std::string& launch = "");
 
   // Reports to all agents how the job has ended.
   void end(int exit_code);

@@ -11,7 +11,6 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr milliseconds usual = seconds(20);       // time for ranks to stop and save
 constexpr milliseconds one_request = seconds(2);  // signals within this time are one request
 constexpr milliseconds usual_start = seconds(5);  // time until ranks handle requests, if no rank here can report it
 
@@ -29,11 +28,11 @@ void note_request(StopRequests& requests, int signal, StopRequests::Clock::time_
 }
 
 milliseconds time_to_stop(const StopRequests& requests, const AskedRanks& ranks) {
-  if (requests.again) return usual;
+  if (requests.again) return ranks.least.usual;
   if (ranks.needs.saves) {
-    return std::max<milliseconds>(seconds(60), ranks.patience.count() > 0 ? ranks.patience : seconds(600));
+    return std::max<milliseconds>(ranks.least.save, ranks.patience.count() > 0 ? ranks.patience : seconds(600));
   }
-  return std::max(usual, milliseconds(static_cast<std::int64_t>(2e3 * ranks.needs.seconds)));
+  return std::max(ranks.least.usual, milliseconds(static_cast<std::int64_t>(2e3 * ranks.needs.seconds)));
 }
 
 StopAction stop_action(const StopRequests& requests, const AskedRanks& ranks, AskedRanks::Clock::time_point now) {

@@ -24,6 +24,12 @@ struct StopRequests {
 // s it ends the ranks, unless they write a checkpoint, for which they have the usual time of a stop.
 void note_request(StopRequests& requests, int signal, StopRequests::Clock::time_point now);
 
+// The least times that ranks have to stop.
+struct StopLimits {
+  std::chrono::milliseconds usual{20'000};  // also after a later request
+  std::chrono::milliseconds save{60'000};   // for ranks that write a checkpoint
+};
+
 // The state of the ranks that a supervisor has to stop.
 struct AskedRanks {
   using Clock = StopRequests::Clock;
@@ -36,6 +42,7 @@ struct AskedRanks {
   StopTime needs;
   std::optional<Clock::time_point> needs_changed;
   std::chrono::milliseconds patience{0};  // cluster.timeout; 0: no limit
+  StopLimits least = {};
 };
 
 enum class StopAction {
@@ -48,7 +55,7 @@ enum class StopAction {
 
 // Returns the time that the ranks have to stop. It is less than 30 s, the default of SLURM's KillWait and of
 // Kubernetes' terminationGracePeriodSeconds. If a step takes long, it is twice the time of this step; if ranks write a
-// checkpoint, it is `patience`, but at least a minute.
+// checkpoint, it is `patience`, but at least `least.save`.
 std::chrono::milliseconds time_to_stop(const StopRequests& requests, const AskedRanks& ranks);
 
 StopAction stop_action(const StopRequests& requests, const AskedRanks& ranks, AskedRanks::Clock::time_point now);

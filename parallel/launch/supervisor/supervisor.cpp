@@ -280,6 +280,7 @@ Outcome run_attempts(LaunchPlan plan, const std::vector<std::string>& command, c
 Outcome run_supervised(const LaunchPlan& plan, const std::vector<std::string>& command,
                        const SupervisionOptions& options, const Restarts& restarts) {
   Supervision supervision;  // from now on all requests are received
+  if (!options.launch.empty()) supervision.launch = options.launch;
   const CopiesRemover remover{supervision, options};
   Outcome outcome = run_attempts(plan, command, options, restarts, supervision);
   supervision.directory.release();  // another run may use it while the reader of the output takes its time

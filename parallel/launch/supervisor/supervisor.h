@@ -34,6 +34,7 @@ struct SupervisionOptions {
   HostWatchOptions watch = {};  // whether agents watch the ranks, and when ranks hang
   // Whether the ranks keep copies of the run's state in shared memory, which must be removed if they cannot do so.
   bool keeps_copies = false;
+  std::string launch = {};  // the supervisor's name (see Generation); "": a new name
   // Names the state from which the run goes on, such as "checkpoint runs/mnist/checkpoints/step-00000060"; "" if it is
   // unknown. Called before the ranks start again after a failure. Null: the newest checkpoint is named.
   std::function<std::string(const RestartingRun&)> next_state = nullptr;

@@ -9,8 +9,10 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "core/base/error.h"
+#include "core/base/generation.h"
 #include "test/catch.h"
 
 namespace trainctl::test::memory_folder_test {
@@ -61,6 +63,23 @@ TEST_CASE("folders in shared memory are private, and are removed with the user's
   remove_memory_folder(second);
   CHECK(fs::is_empty(shared.path));
   remove_memory_folder(second);
+}
+
+TEST_CASE("the copies of one supervisor are found among those of others") {
+  const TemporaryFolder shared;
+  const auto write = [&](const char* run, const std::string& launch) {
+    const std::string folder = memory_folder_of(run, shared.path);
+    create_memory_folder(folder, 0);
+    std::ofstream(folder + "/lock") << "host:17\n" << to_line({launch, 2});
+    return folder;
+  };
+  const std::string first = write("/a", "h-17-4"), second = write("/b", "h-17-4");
+  write("/c", "h-17-45");
+  write("/d", "");
+  CHECK(copies_of_launch("h-17-4", shared.path) == std::set<std::string>{first, second});
+  CHECK(copies_of_launch("h-17", shared.path).empty());
+  CHECK(copies_of_launch("", shared.path).empty());
+  CHECK(copies_of_launch("h-17-4", shared.path + "/absent").empty());
 }
 
 TEST_CASE("a folder in shared memory that another user could control is refused") {
