@@ -80,16 +80,20 @@ TEST_CASE("a rank may prepare its training for longer than it may be silent in a
   CHECK(contains(limited_errors, format("rank 1 did not arrive within {} s", timeout)));
 }
 
-TEST_CASE("a rank may prepare what bench measures for longer than it may be silent in a step") {
+TEST_CASE("a rank may prepare what bench and plan measure for longer than it may be silent in a step") {
   const Folder folder;
   const std::string config = slow_config(folder);
-  const auto [code, errors] = finished(folder, {"bench", "step", config, "--seconds", "0.1"}, 10 * slow);
-  CAPTURE(errors);
-  CHECK(code == 0);
-  const auto [limited_code, limited_errors] = finished(folder, {"bench", "step", config, "--seconds", "0.1"}, timeout);
-  CAPTURE(limited_errors);
-  CHECK(limited_code == 5);
-  CHECK(contains(limited_errors, format("rank 1 did not arrive within {} s", timeout)));
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"bench", "step", config, "--seconds", "0.1"}, {"plan", config}}) {
+    CAPTURE(words.front());
+    const auto [limited_code, limited_errors] = finished(folder, words, timeout);
+    CAPTURE(limited_errors);
+    CHECK(limited_code == 5);
+    CHECK(contains(limited_errors, format("rank 1 did not arrive within {} s", timeout)));
+    const auto [code, errors] = finished(folder, words, 10 * slow);
+    CAPTURE(errors);
+    CHECK(code == 0);
+  }
 }
 
 }  // namespace
