@@ -2,10 +2,12 @@
 // GPU whose streams share one hardware queue does: sends and receives need not be grouped.
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 #include "parallel/strategies/programs.h"
 #include "test/core/program/job.h"
 #include "test/parallel/strategies/communication_script.h"
+#include "test/parallel/strategies/rank_of_mesh.h"
 
 namespace trainctl::one_queue_test {
 namespace {
@@ -47,6 +49,7 @@ std::vector<Program> programs_of(const Mesh& mesh, PipelineSchedule schedule, in
   static const TestJob job(network);
   Strategy strategy{mesh, {}, true};
   strategy.options.schedule = schedule;
+  strategy = with_stages(job, std::move(strategy));
   std::vector<Program> programs;
   for (int rank = 0; rank < mesh.ranks(); ++rank) {
     Reader reader;
@@ -76,7 +79,11 @@ TEST_CASE("a pipeline finishes its step if each rank runs its communications one
           Mesh{.pipeline = 2, .tensor = 2}, Mesh{.data = 2, .pipeline = 3, .tensor = 2}}) {
       for (const int micro_batches : {1, 2, 4, 7}) {
         CAPTURE(static_cast<int>(schedule), mesh.data, mesh.pipeline, mesh.tensor, micro_batches);
-        CHECK(problem_of_programs(mesh, programs_of(mesh, schedule, micro_batches)) == "");
+        const std::vector<Program> programs = programs_of(mesh, schedule, micro_batches);
+        CHECK(std::count_if(programs[0].schedule.begin(), programs[0].schedule.end(), [&](const ScheduleItem& item) {
+                return is_message(programs[0], item);
+              }) >= 2 * micro_batches);
+        CHECK(problem_of_programs(mesh, programs) == "");
       }
     }
   }
