@@ -226,6 +226,7 @@ class WatchedElsewhere {
     for (const char* variable : {"OMPI_MCA_plm_rsh_agent", "PRTE_MCA_plm_ssh_agent", "HYDRA_LAUNCHER_EXEC"}) {
       unsetenv(variable);
     }
+    remove_memory_folder(memory_folder_of(folder_ + "/records"));  // which the rank has created
     std::error_code ignored;
     fs::remove_all(folder_, ignored);
   }
