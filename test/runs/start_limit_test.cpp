@@ -1,4 +1,4 @@
-// Tests that `bench` and `plan` end if a rank does not come up within cluster.start_timeout.
+// Tests that `bench` ends if a rank does not come up within cluster.start_timeout.
 #include <chrono>
 #include <filesystem>
 
