@@ -179,7 +179,7 @@ void check(Backend& backend, const Case& c, DType dtype, double tolerance, Outpu
   std::vector<Value> inputs = inputs_of(c, o);
   const auto forward = run_op(backend, std::make_shared<Attention>(c.a), inputs);
   CHECK(largest_error(forward[0], expected.y) < tolerance);
-  CHECK(largest_error(forward[1], expected.log_sum_exp) < 10 * tolerance);
+  CHECK(largest_error(forward[1], expected.log_sum_exp) < std::min(10 * tolerance, 1e-3));
   if (c.a.starts) return;  // without a gradient
   inputs.insert(inputs.begin(), {o.dy, forward[0], forward[1]});
   const auto gradients = run_op(backend, std::make_shared<AttentionGrad>(c.a), inputs, {}, nullptr, nullptr, places);
@@ -272,7 +272,27 @@ TEST_CASE("attention over several tiles of queries and keys agrees with its defi
   }
 }
 
-TEST_CASE("attention in bfloat16 computes in float32, and its gradients may use the memory of its inputs") {
+// Scores and their sums are float32, so that log_sum_exp is far more precise than the results in bfloat16.
+TEST_CASE("attention in bfloat16 agrees with its definition, also for odd numbers of positions") {
+  const auto backend = backend_under_test({.threads = 2});
+  for (std::size_t first = 0; first < options().size(); ++first) {
+    for (std::size_t second = first; second < options().size(); ++second) {
+      check(*backend, case_of(first, second), DType::bfloat16, 2e-2);
+    }
+  }
+  const std::pair<std::int64_t, std::int64_t> sizes[] = {{32, 65}, {64, 65}, {80, 65}, {128, 65}, {64, 131}};
+  for (const auto& [size, positions] : sizes) {
+    for (const auto& [name, option] : options()) {
+      CAPTURE(name);
+      Case c{.samples = 1, .queries = positions, .keys = positions, .heads = 4, .key_heads = 4, .a = {}};
+      c.a = {.head_size = size, .value_size = size, .scale = 0.2f};
+      option(c);
+      check(*backend, c, DType::bfloat16, 2e-2);
+    }
+  }
+}
+
+TEST_CASE("attention in bfloat16 may write its gradients into the memory of its inputs") {
   const auto backend = backend_under_test({.threads = 2});
   for (const std::int64_t packed : {0, 2}) {
     Case c{.samples = 3, .queries = 70, .keys = 70, .heads = 4, .key_heads = 2, .a = {}};

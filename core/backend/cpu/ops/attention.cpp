@@ -5,7 +5,6 @@
 
 #include "core/backend/cpu/kernels.h"
 #include "core/backend/cpu/ops/attention_head.h"
-#include "core/backend/cpu/simd/product.h"
 
 namespace trainctl::cpu {
 namespace {
@@ -13,7 +12,8 @@ namespace {
 // Rows and columns of a tile of scores.
 constexpr std::int64_t forward_rows = 48, forward_columns = 128;
 
-// The memory of a thread: a key head in float32, and a tile of queries.
+// The memory of a thread: the operands of a key head, and of a tile of queries.
+template <class Products>
 struct Scratch {
   float *keys, *values, *queries, *scores, *sums, *largest, *denominators;
   std::int64_t count;
@@ -22,9 +22,9 @@ struct Scratch {
     const std::int64_t width = whole_vectors(heads.a.value_size),
                        keys_in_tiles = round_up(heads.sizes.keys, forward_columns);
     FloatArena arena(memory);
-    keys = arena.take(keys_in_tiles * heads.a.head_size);
-    values = arena.take(heads.sizes.keys * width);
-    queries = arena.take(forward_rows * whole_vectors(heads.a.head_size));
+    keys = arena.take(keys_in_tiles * Products::depth(heads.a.head_size));
+    values = arena.take(Products::depth(heads.sizes.keys) * width);
+    queries = arena.take(forward_rows * whole_vectors(Products::depth(heads.a.head_size)));
     scores = arena.take(forward_rows * forward_columns);
     sums = arena.take(forward_rows * width);
     largest = arena.take(forward_rows);
@@ -52,7 +52,7 @@ TRAINCTL_INLINE inline float exponentials(float* scores, std::int64_t count, flo
   return factor;
 }
 
-template <class T>
+template <class T, class Products>
 class Head {
  public:
   Head(const Buffers& buffers, const AttentionHeads& heads, float* memory)
@@ -64,9 +64,10 @@ class Head {
     const bool packed = a.packed != 0;
     const HeadRows keys = heads_.key(sample, key_head), values = heads_.value(sample, key_head);
     const std::int64_t seen = conditions_.visibility(sample).end(heads_.sizes.queries - 1);  // no query sees later keys
-    copy_transposed(buffers_.in<T>(packed ? 0 : 1) + keys.offset, keys.step, seen, a.head_size, a.scale,
-                    forward_columns, scratch_.keys);
-    copy_rows(buffers_.in<T>(packed ? 0 : 2) + values.offset, values.step, seen, a.value_size, 1.0f, scratch_.values);
+    Products::copy_transposed(buffers_.in<T>(packed ? 0 : 1) + keys.offset, keys.step, seen, a.head_size,
+                              Products::key_factor(a.scale), forward_columns, scratch_.keys);
+    Products::copy_right(buffers_.in<T>(packed ? 0 : 2) + values.offset, values.step, seen, a.value_size, 1.0f,
+                         scratch_.values);
     const std::int64_t group = heads_.sizes.group();
     for (std::int64_t head = key_head * group; head < (key_head + 1) * group; ++head) {
       for (std::int64_t t = 0; t < heads_.sizes.queries; t += forward_rows) {
@@ -80,8 +81,8 @@ class Head {
   void compute(std::int64_t sample, std::int64_t head, std::int64_t t, std::int64_t rows) {
     const Visibility visibility = conditions_.visibility(sample);
     const HeadRows queries = heads_.query(sample, head);
-    copy_rows(buffers_.in<T>(0) + queries.offset + t * queries.step, queries.step, rows, heads_.a.head_size, 1.0f,
-              scratch_.queries);
+    Products::copy_left(buffers_.in<T>(0) + queries.offset + t * queries.step, queries.step, rows, heads_.a.head_size,
+                        1.0f, scratch_.queries);
     std::fill_n(scratch_.largest, rows, minus_infinity);
     std::fill_n(scratch_.denominators, rows, 0.0f);
     std::fill_n(scratch_.sums, rows * whole_vectors(heads_.a.value_size), 0.0f);
@@ -96,18 +97,19 @@ class Head {
   // Adds the terms of the keys [key, key + count) to the sums of the queries.
   void add_tile(std::int64_t sample, std::int64_t head, std::int64_t t, std::int64_t rows, std::int64_t key,
                 std::int64_t count, const Visibility& visibility) {
-    const std::int64_t depth = heads_.a.head_size, width = whole_vectors(heads_.a.value_size);
+    const std::int64_t depth = Products::depth(heads_.a.head_size), width = whole_vectors(heads_.a.value_size);
     float* const scores = scratch_.scores;
-    multiply({.a = scratch_.queries,
-              .a_row = whole_vectors(depth),
-              .a_step = 1,
-              .b = scratch_.keys + key * depth,
-              .b_step = forward_columns,
-              .c = scores,
-              .c_row = forward_columns,
-              .rows = rows,
-              .columns = whole_vectors(count),
-              .depth = depth});
+    Products::multiply({.a = scratch_.queries,
+                        .a_row = whole_vectors(depth),
+                        .a_step = 1,
+                        .b = scratch_.keys + key * depth,
+                        .b_step = forward_columns,
+                        .c = scores,
+                        .c_row = forward_columns,
+                        .rows = rows,
+                        .columns = whole_vectors(count),
+                        .depth = depth});
+    scale_rows(scores, rows, count, forward_columns, Products::score_factor(heads_.a.scale));
     for (std::int64_t row = 0; row < rows; ++row) {
       hide(visibility, t + row, key, count, scores + row * forward_columns);
     }
@@ -124,17 +126,17 @@ class Head {
     for (std::int64_t row = 0; conditions_.drops() && row < rows; ++row) {
       conditions_.mask(sample).drop(head, t + row, key, count, scores + row * forward_columns);
     }
-    multiply({.a = scores,
-              .a_row = forward_columns,
-              .a_step = 1,
-              .b = scratch_.values + key * width,
-              .b_step = width,
-              .c = scratch_.sums,
-              .c_row = width,
-              .rows = rows,
-              .columns = width,
-              .depth = count,
-              .add = true});
+    Products::multiply({.a = Products::as_left(scores, rows, count, forward_columns, scores),
+                        .a_row = forward_columns,
+                        .a_step = 1,
+                        .b = scratch_.values + Products::depth(key) * width,
+                        .b_step = width,
+                        .c = scratch_.sums,
+                        .c_row = width,
+                        .rows = rows,
+                        .columns = width,
+                        .depth = Products::depth(count),
+                        .add = true});
   }
 
   void write(std::int64_t sample, std::int64_t head, std::int64_t t, std::int64_t rows) {
@@ -153,7 +155,7 @@ class Head {
   const Buffers& buffers_;
   const AttentionHeads& heads_;
   AttentionConditions conditions_;
-  Scratch scratch_;
+  Scratch<Products> scratch_;
 };
 
 }  // namespace
@@ -161,11 +163,12 @@ class Head {
 Lowering lower_attention(const LowerContext& context) {
   const AttentionAttributes& a = context.op.as<Attention>().a;
   const AttentionHeads heads{a, AttentionSizes(a, context.input_types())};
-  const std::int64_t floats = Scratch(heads, nullptr).count;
-  return with_type(context.input(0).dtype, [&](auto type) {
+  return with_products(context, [&](auto type, auto products) {
     using T = decltype(type);
+    using Products = decltype(products);
+    const std::int64_t floats = Scratch<Products>(heads, nullptr).count;
     const auto run = [=, threads = context.threads](const Buffers& buffers) {
-      each_key_head<Head<T>>(buffers, heads, threads, floats);
+      each_key_head<Head<T, Products>>(buffers, heads, threads, floats);
     };
     return own_kernel(context, run, context.threads * floats * size_of(DType::float32));
   });

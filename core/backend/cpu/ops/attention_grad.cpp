@@ -3,7 +3,6 @@
 
 #include "core/backend/cpu/kernels.h"
 #include "core/backend/cpu/ops/attention_head.h"
-#include "core/backend/cpu/simd/product.h"
 #include "core/graph/ops/attention.h"
 
 namespace trainctl::cpu {
@@ -14,27 +13,34 @@ constexpr std::int64_t gradient_rows = 48, gradient_columns = 64;
 
 constexpr std::size_t first_operand = 3;  // after dy, y and log_sum_exp
 
-// The memory of a thread: a key head and a query head in float32, their gradients, and a tile of scores.
+// The memory of a thread: the operands of a key head and a query head, their gradients in float32, and a tile of
+// scores. Operands "in terms" are right operands whose depth are the positions.
+template <class Products>
 struct GradScratch {
-  float *transposed_keys, *transposed_values, *keys, *dkeys, *dvalues;
-  float *queries, *dy, *dqueries, *projections, *scores, *dscores;
+  float *transposed_keys, *transposed_values, *keys_in_terms, *dkeys, *dvalues;
+  float *queries, *dy, *queries_in_terms, *dy_in_terms, *dqueries, *projections, *scores, *dscores, *transposed;
   std::int64_t count;
 
   GradScratch(const AttentionHeads& heads, float* memory) {
-    const std::int64_t width = whole_vectors(heads.a.head_size), value_width = whole_vectors(heads.a.value_size);
-    const std::int64_t keys_in_tiles = round_up(heads.sizes.keys, gradient_columns);
+    const auto depth = [](std::int64_t values) { return Products::depth(values); };
+    const std::int64_t size = heads.a.head_size, value_size = heads.a.value_size;
+    const std::int64_t width = whole_vectors(size), value_width = whole_vectors(value_size);
+    const std::int64_t keys = heads.sizes.keys, tiles = round_up(keys, gradient_columns), rows = heads.sizes.queries;
     FloatArena arena(memory);
-    transposed_keys = arena.take(keys_in_tiles * heads.a.head_size);
-    transposed_values = arena.take(keys_in_tiles * heads.a.value_size);
-    keys = arena.take(heads.sizes.keys * width);
-    dkeys = arena.take(heads.sizes.keys * width);
-    dvalues = arena.take(heads.sizes.keys * value_width);
-    queries = arena.take(heads.sizes.queries * width);
-    dy = arena.take(heads.sizes.queries * value_width);
-    dqueries = arena.take(heads.sizes.queries * width);
-    projections = arena.take(heads.sizes.queries);
+    transposed_keys = arena.take(tiles * depth(size));
+    transposed_values = arena.take(tiles * depth(value_size));
+    keys_in_terms = arena.take(depth(keys) * width);
+    dkeys = arena.take(keys * width);
+    dvalues = arena.take(keys * value_width);
+    queries = arena.take(rows * whole_vectors(depth(size)));
+    dy = arena.take(rows * whole_vectors(depth(value_size)));
+    queries_in_terms = Products::left_is_right ? queries : arena.take(depth(rows) * width);
+    dy_in_terms = Products::left_is_right ? dy : arena.take(depth(rows) * value_width);
+    dqueries = arena.take(rows * width);
+    projections = arena.take(rows);
     scores = arena.take(gradient_rows * gradient_columns);
     dscores = arena.take(gradient_rows * gradient_columns);
+    transposed = Products::left_is_right ? dscores : arena.take(depth(gradient_rows) * gradient_columns);
     count = arena.taken();
   }
 };
@@ -44,7 +50,7 @@ struct ScoreTile {
   std::int64_t sample, head, t, rows, key, count;
 };
 
-template <class T>
+template <class T, class Products>
 class HeadGradient {
  public:
   HeadGradient(const Buffers& buffers, const AttentionHeads& heads, float* memory)
@@ -63,9 +69,10 @@ class HeadGradient {
     const HeadRows key_rows = heads_.key(sample, key_head), value_rows = heads_.value(sample, key_head);
     const T* k = buffers_.in<T>(first_operand + key) + key_rows.offset;
     const T* v = buffers_.in<T>(first_operand + value) + value_rows.offset;
-    copy_transposed(k, key_rows.step, keys, a.head_size, a.scale, gradient_columns, s_.transposed_keys);
-    copy_transposed(v, value_rows.step, keys, a.value_size, 1.0f, gradient_columns, s_.transposed_values);
-    copy_rows(k, key_rows.step, keys, a.head_size, a.scale, s_.keys);
+    const float factor = Products::key_factor(a.scale);
+    Products::copy_transposed(k, key_rows.step, keys, a.head_size, factor, gradient_columns, s_.transposed_keys);
+    Products::copy_transposed(v, value_rows.step, keys, a.value_size, 1.0f, gradient_columns, s_.transposed_values);
+    Products::copy_right(k, key_rows.step, keys, a.head_size, factor, s_.keys_in_terms);
     std::fill_n(s_.dkeys, keys * width_, 0.0f);
     std::fill_n(s_.dvalues, keys * value_width_, 0.0f);
     for (std::int64_t head = key_head * group; head < (key_head + 1) * group; ++head) compute(sample, head);
@@ -79,9 +86,14 @@ class HeadGradient {
     const AttentionAttributes& a = heads_.a;
     const std::int64_t queries = heads_.sizes.queries, keys = heads_.sizes.keys;
     const HeadRows rows = heads_.query(sample, head), result = heads_.result(sample, head);
-    copy_rows(buffers_.in<T>(first_operand) + rows.offset, rows.step, queries, a.head_size, 1.0f, s_.queries);
-    copy_rows(buffers_.in<T>(0) + result.offset, result.step, queries, a.value_size, 1.0f, s_.dy);
-    project(buffers_.in<T>(1) + result.offset, result.step);
+    const T *q = buffers_.in<T>(first_operand) + rows.offset, *dy = buffers_.in<T>(0) + result.offset;
+    Products::copy_left(q, rows.step, queries, a.head_size, 1.0f, s_.queries);
+    Products::copy_left(dy, result.step, queries, a.value_size, 1.0f, s_.dy);
+    if constexpr (!Products::left_is_right) {
+      Products::copy_right(q, rows.step, queries, a.head_size, 1.0f, s_.queries_in_terms);
+      Products::copy_right(dy, result.step, queries, a.value_size, 1.0f, s_.dy_in_terms);
+    }
+    project(dy, buffers_.in<T>(1) + result.offset, result.step);
     std::fill_n(s_.dqueries, queries * width_, 0.0f);
     const Visibility visibility = conditions_.visibility(sample);
     for (std::int64_t key = 0; key < keys; key += gradient_columns) {
@@ -92,82 +104,75 @@ class HeadGradient {
         add_tile({sample, head, t, count, key, end - key}, visibility);
       }
     }
-    write_rows(s_.dqueries, queries, a.head_size, 1.0f, buffers_.out<T>(0) + rows.offset, rows.step);
+    const float factor = Products::score_factor(a.scale);
+    write_rows(s_.dqueries, queries, a.head_size, factor, buffers_.out<T>(0) + rows.offset, rows.step);
   }
 
   // projections[t] = dy[t] . y[t], the mean of the probabilities' gradients under the probabilities.
-  void project(const T* y, std::int64_t step) {
+  void project(const T* dy, const T* y, std::int64_t step) {
     simd([=, this]() TRAINCTL_INLINE {
       for (std::int64_t t = 0; t < heads_.sizes.queries; ++t) {
-        const float* dy = s_.dy + t * value_width_;
-        const T* row = y + t * step;
-        const auto term = [=](std::int64_t i) TRAINCTL_INLINE { return dy[i] * load(row[i]); };
+        const T *gradient = dy + t * step, *row = y + t * step;
+        const auto term = [=](std::int64_t i) TRAINCTL_INLINE { return load(gradient[i]) * load(row[i]); };
         s_.projections[t] = lane_sum<float>(heads_.a.value_size, term);
       }
     });
   }
 
   void add_tile(const ScoreTile& tile, const Visibility& visibility) {
-    const float* const queries = s_.queries + tile.t * width_;
-    const float* const dy = s_.dy + tile.t * value_width_;
-    const std::int64_t columns = whole_vectors(tile.count);
-    multiply({.a = queries,
-              .a_row = width_,
-              .a_step = 1,
-              .b = s_.transposed_keys + tile.key * heads_.a.head_size,
-              .b_step = gradient_columns,
-              .c = s_.scores,
-              .c_row = gradient_columns,
-              .rows = tile.rows,
-              .columns = columns,
-              .depth = heads_.a.head_size});
-    multiply({.a = dy,
-              .a_row = value_width_,
-              .a_step = 1,
-              .b = s_.transposed_values + tile.key * heads_.a.value_size,
-              .b_step = gradient_columns,
-              .c = s_.dscores,
-              .c_row = gradient_columns,
-              .rows = tile.rows,
-              .columns = columns,
-              .depth = heads_.a.value_size});
+    const AttentionAttributes& a = heads_.a;
+    multiply_scores(tile, s_.queries, s_.transposed_keys, a.head_size, s_.scores);
+    multiply_scores(tile, s_.dy, s_.transposed_values, a.value_size, s_.dscores);
+    scale_rows(s_.scores, tile.rows, tile.count, gradient_columns, Products::score_factor(a.scale));
     for (std::int64_t row = 0; row < tile.rows; ++row) {
       hide(visibility, tile.t + row, tile.key, tile.count, s_.scores + row * gradient_columns);
     }
     differentiate_softmax(tile);
-    multiply({.a = s_.scores,
-              .a_row = 1,
-              .a_step = gradient_columns,
-              .b = dy,
-              .b_step = value_width_,
-              .c = s_.dvalues + tile.key * value_width_,
-              .c_row = value_width_,
-              .rows = tile.count,
-              .columns = value_width_,
-              .depth = tile.rows,
-              .add = true});
-    multiply({.a = s_.dscores,
-              .a_row = 1,
-              .a_step = gradient_columns,
-              .b = queries,
-              .b_step = width_,
-              .c = s_.dkeys + tile.key * width_,
-              .c_row = width_,
-              .rows = tile.count,
-              .columns = width_,
-              .depth = tile.rows,
-              .add = true});
-    multiply({.a = s_.dscores,
-              .a_row = gradient_columns,
-              .a_step = 1,
-              .b = s_.keys + tile.key * width_,
-              .b_step = width_,
-              .c = s_.dqueries + tile.t * width_,
-              .c_row = width_,
-              .rows = tile.rows,
-              .columns = width_,
-              .depth = tile.count,
-              .add = true});
+    add_to_keys(tile, s_.scores, s_.scores, s_.dy_in_terms, value_width_, s_.dvalues);
+    add_to_keys(tile, s_.dscores, s_.transposed, s_.queries_in_terms, width_, s_.dkeys);
+    Products::multiply({.a = Products::as_left(s_.dscores, tile.rows, tile.count, gradient_columns, s_.dscores),
+                        .a_row = gradient_columns,
+                        .a_step = 1,
+                        .b = s_.keys_in_terms + Products::depth(tile.key) * width_,
+                        .b_step = width_,
+                        .c = s_.dqueries + tile.t * width_,
+                        .c_row = width_,
+                        .rows = tile.rows,
+                        .columns = width_,
+                        .depth = Products::depth(tile.count),
+                        .add = true});
+  }
+
+  // scores = rows columns^T for a tile, where both operands have `size` values at each position.
+  void multiply_scores(const ScoreTile& tile, const float* rows, const float* columns, std::int64_t size,
+                       float* scores) {
+    const std::int64_t depth = Products::depth(size), row = whole_vectors(depth);
+    Products::multiply({.a = rows + tile.t * row,
+                        .a_row = row,
+                        .a_step = 1,
+                        .b = columns + tile.key * depth,
+                        .b_step = gradient_columns,
+                        .c = scores,
+                        .c_row = gradient_columns,
+                        .rows = tile.rows,
+                        .columns = whole_vectors(tile.count),
+                        .depth = depth});
+  }
+
+  // sums += scores^T terms for the keys of a tile. `memory` is for the left operand.
+  void add_to_keys(const ScoreTile& tile, const float* scores, float* memory, const float* terms, std::int64_t width,
+                   float* sums) {
+    Products::multiply({.a = Products::as_left_transposed(scores, tile.rows, tile.count, gradient_columns, memory),
+                        .a_row = 1,
+                        .a_step = gradient_columns,
+                        .b = terms + Products::depth(tile.t) * width,
+                        .b_step = width,
+                        .c = sums + tile.key * width,
+                        .c_row = width,
+                        .rows = tile.count,
+                        .columns = width,
+                        .depth = Products::depth(tile.rows),
+                        .add = true});
   }
 
   // Replaces the scores by the probabilities after dropout, and the gradients of these by the gradients of the scores.
@@ -199,7 +204,7 @@ class HeadGradient {
   const Buffers& buffers_;
   const AttentionHeads& heads_;
   AttentionConditions conditions_;
-  GradScratch s_;
+  GradScratch<Products> s_;
   std::int64_t width_, value_width_;
 };
 
@@ -209,11 +214,12 @@ Lowering lower_attention_grad(const LowerContext& context) {
   const AttentionAttributes& a = context.op.as<AttentionGrad>().a;
   const std::vector<TensorType> types = context.input_types();
   const AttentionHeads heads{a, AttentionSizes(a, std::span(types).subspan(first_operand))};
-  const std::int64_t floats = GradScratch(heads, nullptr).count;
-  return with_type(context.input(0).dtype, [&](auto type) {
+  return with_products(context, [&](auto type, auto products) {
     using T = decltype(type);
+    using Products = decltype(products);
+    const std::int64_t floats = GradScratch<Products>(heads, nullptr).count;
     const auto run = [=, threads = context.threads](const Buffers& buffers) {
-      each_key_head<HeadGradient<T>>(buffers, heads, threads, floats);
+      each_key_head<HeadGradient<T, Products>>(buffers, heads, threads, floats);
     };
     return own_kernel(context, run, context.threads * floats * size_of(DType::float32));
   });

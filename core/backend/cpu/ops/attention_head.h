@@ -1,5 +1,4 @@
-// The tools of attention and its gradient on the CPU: scores of hidden keys, copies of rows in float32, dropout, and
-// the loop over the key heads.
+// The tools of attention and its gradient on the CPU: scores of hidden keys, dropout, and the loop over the key heads.
 #pragma once
 
 #include <algorithm>
@@ -8,6 +7,7 @@
 #include <utility>
 
 #include "core/backend/cpu/lower.h"
+#include "core/backend/cpu/ops/attention_products.h"
 #include "core/backend/cpu/simd/dropping.h"
 #include "core/backend/cpu/simd/math.h"
 #include "core/graph/ops/attention_heads.h"
@@ -15,8 +15,6 @@
 namespace trainctl::cpu {
 
 inline constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
-
-constexpr std::int64_t whole_vectors(std::int64_t count) { return (count + 15) / 16 * 16; }
 
 // Sets the scores of keys that query t does not see to minus infinity; scores[0] belongs to key `key`.
 inline void hide(const Visibility& visibility, std::int64_t t, std::int64_t key, std::int64_t count, float* scores) {
@@ -27,51 +25,6 @@ inline void hide(const Visibility& visibility, std::int64_t t, std::int64_t key,
   for (std::int64_t k = 0; k < count; ++k) {
     if (!visibility.may_see(t, key + k)) scores[k] = minus_infinity;
   }
-}
-
-// Copies `rows` rows of `width` values, times `factor`, to rows of whole vectors; the values after the width are 0.
-template <class T>
-void copy_rows(const T* from, std::int64_t step, std::int64_t rows, std::int64_t width, float factor, float* to) {
-  simd([=]() TRAINCTL_INLINE {
-    const std::int64_t stride = whole_vectors(width);
-    for (std::int64_t row = 0; row < rows; ++row) {
-      const T* x = from + row * step;
-      float* y = to + row * stride;
-#pragma omp simd
-      for (std::int64_t i = 0; i < width; ++i) y[i] = load(x[i]) * factor;
-      for (std::int64_t i = width; i < stride; ++i) y[i] = 0;
-    }
-  });
-}
-
-// Copies `rows` rows of `width` values, times `factor`, to tiles of `tile` rows, transposed: the tiles follow each
-// other, each [width][tile]. The columns after the last row are 0.
-template <class T>
-void copy_transposed(const T* from, std::int64_t step, std::int64_t rows, std::int64_t width, float factor,
-                     std::int64_t tile, float* to) {
-  simd([=]() TRAINCTL_INLINE {
-    for (std::int64_t first = 0; first < rows; first += 16) {
-      float* y = to + first / tile * tile * width + first % tile;
-      const std::int64_t count = std::min<std::int64_t>(16, rows - first);
-      const T* x = from + first * step;
-      for (std::int64_t i = 0; i < width; ++i) {
-        for (std::int64_t row = 0; row < count; ++row) y[i * tile + row] = load(x[row * step + i]) * factor;
-        for (std::int64_t row = count; row < 16; ++row) y[i * tile + row] = 0;
-      }
-    }
-  });
-}
-
-// Writes rows of whole vectors, times `factor`, to rows of `width` values in T.
-template <class T>
-void write_rows(const float* from, std::int64_t rows, std::int64_t width, float factor, T* to, std::int64_t step) {
-  simd([=]() TRAINCTL_INLINE {
-    const std::int64_t stride = whole_vectors(width);
-    for (std::int64_t row = 0; row < rows; ++row) {
-#pragma omp simd
-      for (std::int64_t i = 0; i < width; ++i) to[row * step + i] = store<T>(from[row * stride + i] * factor);
-    }
-  });
 }
 
 // The random numbers of an op's dropout in one run.
@@ -148,6 +101,18 @@ class FloatArena {
   float* memory_;
   std::int64_t taken_ = 0;
 };
+
+// Calls make(T{}, Products{}) with the C++ type of the first input and with the products for it and this processor.
+template <class Make>
+Lowering with_products(const LowerContext& context, const Make& make) {
+  const DType dtype = context.input(0).dtype;
+  if (dtype == DType::bfloat16 && multiplies_pairs()) {
+    Lowering lowering = make(Bf16{}, PairProducts{});
+    lowering.implementation = "own:avx512_bf16";
+    return lowering;
+  }
+  return with_type(dtype, [&](auto type) { return make(type, FloatProducts{}); });
+}
 
 // Runs Work::run(sample, key head) for all key heads, shared among `threads` threads. Each thread has a Work of its
 // own, with `floats` floats of the op's workspace.

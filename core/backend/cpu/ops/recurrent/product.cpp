@@ -2,22 +2,15 @@
 #include "core/backend/cpu/ops/recurrent/product.h"
 
 #include <algorithm>
-#include <bit>
 
+#include "core/backend/cpu/simd/pairs.h"
 #include "core/backend/cpu/simd/parallel.h"
 #include "core/backend/cpu/simd/product.h"
-#include "core/backend/cpu/simd/simd.h"
 
 namespace trainctl::cpu {
 namespace {
 
 constexpr int max_vectors = 4;  // vectors of a panel
-
-// Returns two values, rounded to bfloat16, in 32 bits.
-TRAINCTL_INLINE inline float pair_of(float first, float second) {
-  const std::uint32_t low = store<Bf16>(first).bits, high = store<Bf16>(second).bits;
-  return std::bit_cast<float>(low | high << 16);
-}
 
 std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
