@@ -1,6 +1,7 @@
 // Compares element-wise ops, softmax, dropout and shaping ops with their definitions in float64.
 #include <array>
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 #include "core/base/random.h"
@@ -61,6 +62,34 @@ double derivative(const ActivationFunction& f, double x) {
 double tolerance(DType dtype) { return dtype == DType::float32 ? 1e-6 : 8e-3; }
 
 }  // namespace
+
+TEST_CASE("sums in bfloat16 are rounded to nearest even, for every number of values") {
+  const auto backend = backend_under_test({.threads = 1});
+  std::vector<std::int64_t> counts{511, 512, 513, 1100};
+  for (std::int64_t count = 1; count <= 70; ++count) counts.push_back(count);
+  for (const std::int64_t count : counts) {
+    CAPTURE(count);
+    const Value a = random_value({count}, DType::bfloat16, 1), b = random_value({count}, DType::bfloat16, 2);
+    std::vector<double> expected;
+    for (std::size_t i = 0; i < a.values.size(); ++i) {
+      expected.push_back(round_to(DType::bfloat16, a.values[i] + b.values[i]));
+    }
+    CHECK(run_op(*backend, std::make_shared<Add>(), {a, b})[0].values == expected);
+    CHECK(run_op(*backend, std::make_shared<Add>(), {a, b}, {}, nullptr, nullptr, OutputPlaces::in_place)[0].values ==
+          expected);
+  }
+}
+
+TEST_CASE("activations in bfloat16 keep NaN and infinity") {
+  const auto backend = backend_under_test({.threads = 1});
+  Value x = random_value({40}, DType::bfloat16, 1);
+  x.values[17] = std::numeric_limits<double>::quiet_NaN();
+  x.values[39] = std::numeric_limits<double>::infinity();
+  const Value y = run_op(*backend, std::make_shared<Activation>(ActivationFunction{ActivationKind::gelu}), {x})[0];
+  for (std::size_t i = 0; i < x.values.size(); ++i) CHECK(std::isfinite(y.values[i]) == (i != 17 && i != 39));
+  CHECK(std::isnan(y.values[17]));
+  CHECK(y.values[39] == x.values[39]);
+}
 
 TEST_CASE("activations, their gradients and add follow their definitions") {
   const auto backend = backend_under_test({.threads = 2});

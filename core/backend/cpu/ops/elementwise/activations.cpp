@@ -5,6 +5,7 @@
 
 #include "core/backend/cpu/kernels.h"
 #include "core/backend/cpu/simd/elementwise.h"
+#include "core/backend/cpu/simd/narrowing.h"
 
 namespace trainctl::cpu {
 namespace {
@@ -15,10 +16,9 @@ void apply_gradient(const ActivationFunction& function, const T* dy, const T* sa
     const float slope = function.slope;
     parallel_ranges(count, element_grain, [=](std::int64_t begin, std::int64_t end) {
       simd([=]() TRAINCTL_INLINE {
-#pragma omp simd
-        for (std::int64_t i = begin; i < end; ++i) {
-          dx[i] = store<T>(load(dy[i]) * derivative<decltype(kind)::value>(load(saved[i]), slope));
-        }
+        store_each(dx, begin, end, [=](std::int64_t i) TRAINCTL_INLINE {
+          return load(dy[i]) * derivative<decltype(kind)::value>(load(saved[i]), slope);
+        });
       });
     });
   });
@@ -35,10 +35,8 @@ Lowering lower_activated(const LowerContext& context, const ActivationFunction& 
     with_kind(function.kind, [=](auto kind) {
       parallel_ranges(count, element_grain, [=](std::int64_t begin, std::int64_t end) {
         simd([=]() TRAINCTL_INLINE {
-#pragma omp simd
-          for (std::int64_t i = begin; i < end; ++i) {
-            y[i] = store<T>(activate<decltype(kind)::value>(value(i), slope));
-          }
+          store_each(y, begin, end,
+                     [=](std::int64_t i) TRAINCTL_INLINE { return activate<decltype(kind)::value>(value(i), slope); });
         });
       });
     });

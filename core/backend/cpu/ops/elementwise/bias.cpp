@@ -4,6 +4,7 @@
 #include "core/backend/cpu/kernels.h"
 #include "core/backend/cpu/simd/column_sums.h"
 #include "core/backend/cpu/simd/elementwise.h"
+#include "core/backend/cpu/simd/narrowing.h"
 
 namespace trainctl::cpu {
 namespace {
@@ -16,8 +17,8 @@ void add_bias(const T* x, const float* bias, std::int64_t begin, std::int64_t en
     for (std::int64_t row = begin; row < end; ++row) {
       const T* const from = x + row * channels;
       T* const to = y + row * channels;
-#pragma omp simd
-      for (std::int64_t c = 0; c < channels; ++c) to[c] = store<T>(activate<kind>(load(from[c]) + bias[c], slope));
+      store_each(to, 0, channels,
+                 [=](std::int64_t c) TRAINCTL_INLINE { return activate<kind>(load(from[c]) + bias[c], slope); });
     }
   });
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/backend/cpu/kernels.h"
+#include "core/backend/cpu/simd/narrowing.h"
 #include "core/backend/cpu/simd/simd.h"
 
 namespace trainctl::cpu {
@@ -17,10 +18,7 @@ Lowering lower_map(const LowerContext& context, Operand operand) {
     const auto value = operand(buffers);
     T* y = buffers.out<T>(0);
     parallel_ranges(count, element_grain, [=](std::int64_t begin, std::int64_t end) {
-      simd([=]() TRAINCTL_INLINE {
-#pragma omp simd
-        for (std::int64_t i = begin; i < end; ++i) y[i] = store<T>(value(i));
-      });
+      simd([=]() TRAINCTL_INLINE { store_each(y, begin, end, value); });
     });
   });
 }

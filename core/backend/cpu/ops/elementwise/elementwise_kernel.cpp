@@ -5,6 +5,7 @@
 #include <array>
 
 #include "core/backend/cpu/kernels.h"
+#include "core/backend/cpu/simd/narrowing.h"
 #include "core/graph/ops/elementwise/broadcast.h"
 
 namespace trainctl::cpu {
@@ -58,10 +59,7 @@ void write_values(DType dtype, const BlockOperand& from, std::int64_t offset, st
     std::fill_n(to, count, store<Bf16>(*values));
     return;
   }
-  simd([=]() TRAINCTL_INLINE {
-#pragma omp simd
-    for (std::int64_t i = 0; i < count; ++i) to[i] = store<Bf16>(values[i]);
-  });
+  narrow(values, count, to);
 }
 
 // What is needed of each result: its values, or values that are only added up.

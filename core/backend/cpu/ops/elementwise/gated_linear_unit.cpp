@@ -3,6 +3,7 @@
 
 #include "core/backend/cpu/kernels.h"
 #include "core/backend/cpu/simd/elementwise.h"
+#include "core/backend/cpu/simd/narrowing.h"
 
 namespace trainctl::cpu {
 namespace {
@@ -11,8 +12,8 @@ template <ActivationKind kind, class T>
 void multiply(const T* gate, const T* up, T* y, float slope, std::int64_t count) {
   parallel_ranges(count, element_grain, [=](std::int64_t begin, std::int64_t end) {
     simd([=]() TRAINCTL_INLINE {
-#pragma omp simd
-      for (std::int64_t i = begin; i < end; ++i) y[i] = store<T>(activate<kind>(load(gate[i]), slope) * load(up[i]));
+      store_each(y, begin, end,
+                 [=](std::int64_t i) TRAINCTL_INLINE { return activate<kind>(load(gate[i]), slope) * load(up[i]); });
     });
   });
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/backend/cpu/kernels.h"
+#include "core/backend/cpu/simd/narrowing.h"
 
 namespace trainctl::cpu {
 namespace {
@@ -26,11 +27,10 @@ TRAINCTL_INLINE inline void normalise_row(const T* x, std::int64_t n, const Laye
     return difference * difference;
   };
   const float scale = 1.0f / std::sqrt(lane_sum<float>(n, square) / static_cast<float>(n) + a.epsilon);
-#pragma omp simd
-  for (std::int64_t k = 0; k < n; ++k) {
+  store_each(y, 0, n, [=](std::int64_t k) TRAINCTL_INLINE {
     const float normal = (load(x[k]) - average) * scale;
-    y[k] = store<T>((gamma ? gamma[k] : 1.0f) * normal + (beta ? beta[k] : 0.0f));
-  }
+    return (gamma ? gamma[k] : 1.0f) * normal + (beta ? beta[k] : 0.0f);
+  });
   *mean = average;
   *rstd = scale;
 }
@@ -38,8 +38,7 @@ TRAINCTL_INLINE inline void normalise_row(const T* x, std::int64_t n, const Laye
 // Writes the sum of two rows of n values; y may be one of them.
 template <class T>
 TRAINCTL_INLINE inline void add_rows(const T* a, const T* b, std::int64_t n, T* y) {
-#pragma omp simd
-  for (std::int64_t k = 0; k < n; ++k) y[k] = store<T>(load(a[k]) + load(b[k]));
+  store_each(y, 0, n, [=](std::int64_t k) TRAINCTL_INLINE { return load(a[k]) + load(b[k]); });
 }
 
 // Computes dx of a row, and adds the row's terms to `sums`: n sums of dgamma, then n of dbeta.
@@ -56,15 +55,14 @@ TRAINCTL_INLINE inline void row_gradient(const NormBackward<T>& b, bool centered
   const float average = centered ? lane_sum<float>(n, slope) / static_cast<float>(n) : 0.0f;
   const float projection = lane_sum<float>(n, product) * rstd / static_cast<float>(n);
   float *dgamma = sums, *dbeta = sums + n;
-#pragma omp simd
-  for (std::int64_t k = 0; k < n; ++k) {
+  store_each(dx, 0, n, [=](std::int64_t k) TRAINCTL_INLINE {
     const float normal = (load(x[k]) - mean) * rstd, gradient = load(dy[k]);
     dgamma[k] += gradient * normal;
     dbeta[k] += gradient;
     float value = rstd * (slope(k) - average - normal * projection);
     if constexpr (adds) value += load(other[k]);
-    dx[k] = store<T>(value);
-  }
+    return value;
+  });
 }
 
 // Each chunk of rows has partial sums of its own, so that the order of addition depends on the shape only.
