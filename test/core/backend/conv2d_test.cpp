@@ -4,6 +4,7 @@
 #include "core/backend/cpu/cpu_backend.h"
 #include "core/backend/cpu/ops/images/conv2d_weights_bf16.h"
 #include "core/backend/cpu/ops/images/conv2d_weights_few_channels.h"
+#include "core/backend/cpu/ops/images/winograd/convolution.h"
 #include "core/backend/cpu/runtime/processor.h"
 #include "core/base/format.h"
 #include "core/graph/ops/elementwise/activations.h"
@@ -22,11 +23,17 @@ KernelChoices replaced(const KernelChoices& choices, const std::string& implemen
   return all;
 }
 
+// Whether Winograd's minimal filtering computes a case and its gradients.
+bool by_winograd(const ConvolutionCase& c, DType dtype) {
+  return dtype == DType::float32 && cpu::WinogradConvolution::computes(c.window, c.groups, c.x, c.y());
+}
+
 // The implementation of this project for the weight gradient of a case; "" if there is none.
 std::string own_weight_gradient(const ConvolutionCase& c, DType dtype) {
   if (cpu::Conv2dWeightsFewChannels::computes(c.x, c.y(), c.groups, dtype)) {
     return format("own:{}", cpu::name_of(cpu::instruction_set()));
   }
+  if (by_winograd(c, dtype)) return cpu::winograd_name();
   return dtype == DType::bfloat16 && c.groups == 1 && cpu::Conv2dWeightsBf16::available() ? "own:avx512_bf16" : "";
 }
 
@@ -62,6 +69,15 @@ TEST_CASE("conv2d and its gradients have the values of naive loops") {
 
     const auto by_input = std::make_shared<Conv2dGradInput>(w, c.groups, c.x);
     CHECK(largest_error(run_op(*backend, by_input, {dy, kernel}, {}, &choices)[0], dx) < tolerance);
+
+    if (by_winograd(c, dtype)) {
+      KernelChoices own = replaced(choices, cpu::winograd_name());
+      Lowering lowering;
+      CHECK(largest_error(run_op(*backend, fused, {x, kernel, bias}, {}, &own, &lowering)[0], y) < tolerance);
+      CHECK(lowering.implementation == cpu::winograd_name());
+      CHECK(largest_error(run_op(*backend, by_input, {dy, kernel}, {}, &own, &lowering)[0], dx) < tolerance);
+      CHECK(lowering.implementation == cpu::winograd_name());
+    }
 
     std::vector<double> dbias(static_cast<std::size_t>(c.out));
     for (std::size_t i = 0; i < dy.values.size(); ++i) dbias[i % dbias.size()] += dy.values[i];

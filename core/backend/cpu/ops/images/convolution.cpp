@@ -1,4 +1,5 @@
-// Convolutions, forward and backward, on oneDNN's direct convolutions over plain NHWC images, or NDHWC volumes.
+// Convolutions, forward and backward, on oneDNN's direct convolutions over plain NHWC images, or NDHWC volumes, or on
+// kernels of this project where they are faster.
 //
 // Images stay NHWC: oneDNN's convolutions are as fast on NHWC as on blocked layouts (and use AMX in bfloat16), and no
 // tensor needs reordering between ops. Convolution kernels get the layout of the chosen implementation, in a compute
@@ -8,6 +9,7 @@
 
 #include "core/backend/cpu/kernels.h"
 #include "core/backend/cpu/onednn/dnnl_kernel.h"
+#include "core/backend/cpu/ops/images/own_convolution.h"
 #include "core/backend/cpu/ops/images/own_weight_gradient.h"
 #include "core/backend/cpu/simd/column_sums.h"
 #include "core/graph/ops/images/convolution.h"
@@ -165,6 +167,10 @@ template <std::size_t axes>
 Lowering lower_forward(const LowerContext& context) {
   const auto& def = context.op.as<Conv<axes>>();
   const DType dtype = context.input(0).dtype;
+  const auto own = own_convolution(context);
+  const auto recorded = context.choices.find(context.key());
+  if (own && recorded == own->implementation) return own->lower();
+
   const Convolution g(def.window, def.groups, context.input(0).shape, context.output(0).shape, dtype);
   const bool has_bias = context.op.inputs.size() > 2;
   const auto operands = [g, has_bias](const auto& desc, const Binding& b) {
@@ -184,8 +190,11 @@ Lowering lower_forward(const LowerContext& context) {
     };
     if (!std::all_of(offered.begin(), offered.end(), uses_gemm)) std::erase_if(offered, uses_gemm);
   }
+  double seconds = 0;
   const auto desc = choose<dnnl::convolution_forward>(
-      context, offered, [&](const auto& candidate) { return operands(candidate, empty_binding(3, 1)); });
+      context, offered, [&](const auto& candidate) { return operands(candidate, empty_binding(3, 1)); },
+      own ? &seconds : nullptr);
+  if (own && !recorded && takes_own(context, *own, seconds)) return own->lower();
   Lowering lowering = context.logical();
   lowering.inputs[1] = context.dnnl.layout({desc.weights_desc(), g.logical_strides});
   lower_to<dnnl::convolution_forward>(context, desc, operands, lowering);
@@ -197,6 +206,10 @@ Lowering lower_grad_input(const LowerContext& context) {
   const auto& def = context.op.as<ConvGradInput<axes>>();
   require(!def.accumulate, "the CPU backend cannot add the gradient to another gradient");
   const DType dtype = context.input(0).dtype;
+  const auto own = own_convolution(context);
+  const auto recorded = context.choices.find(context.key());
+  if (own && recorded == own->implementation) return own->lower();
+
   const Convolution g(def.window, def.groups, def.input, context.input(0).shape, dtype);
   const auto operands = [g](const auto& desc, const Binding& b) {
     return std::vector<Operand>{{DNNL_ARG_DIFF_DST, g.y, b.inputs[0]},
@@ -206,8 +219,11 @@ Lowering lower_grad_input(const LowerContext& context) {
   const auto hint = forward_hint(context, g, dtype);
   const auto offered =
       onednn::convolution_data(context.dnnl.engine(), g.shape, g.x, g.any_kernel(dtype), g.y, hint, attributes());
+  double seconds = 0;
   const auto desc = choose<dnnl::convolution_backward_data>(
-      context, offered, [&](const auto& candidate) { return operands(candidate, empty_binding(2, 1)); });
+      context, offered, [&](const auto& candidate) { return operands(candidate, empty_binding(2, 1)); },
+      own ? &seconds : nullptr);
+  if (own && !recorded && takes_own(context, *own, seconds)) return own->lower();
   Lowering lowering = context.logical();
   lowering.inputs[1] = context.dnnl.layout({desc.weights_desc(), g.logical_strides});
   lower_to<dnnl::convolution_backward_data>(context, desc, operands, lowering);
@@ -229,19 +245,6 @@ std::vector<dnnl::convolution_backward_weights::primitive_desc> weight_gradients
     std::erase_if(offered, [](const auto& desc) { return std::string(desc.impl_info_str()).starts_with("jit_1x1"); });
   }
   return offered;
-}
-
-// Records the choice of this project's kernel if it takes less time than oneDNN's implementation, which takes
-// `seconds`, or, without timing, if the rule chooses it. Returns whether it is chosen.
-bool takes_own(const LowerContext& context, const OwnWeightGradient& own, double seconds) {
-  const std::string key = context.key();
-  if (context.may_time(key)) {
-    if (own.seconds(seconds) >= seconds) return false;
-    context.choices.record(key, own.implementation);
-    return true;
-  }
-  if (own.by_rule) context.settle(key, own.implementation);
-  return own.by_rule;
 }
 
 // oneDNN's implementation writes the gradient of the kernel to scratch memory in its own layout; a reorder then writes

@@ -1,9 +1,10 @@
 // Finds, times and lowers this project's kernels for the gradient of a convolution with respect to its kernel.
 #include "core/backend/cpu/ops/images/own_weight_gradient.h"
 
-#include "core/backend/cpu/onednn/dnnl_kernel.h"
 #include "core/backend/cpu/ops/images/conv2d_weights_bf16.h"
 #include "core/backend/cpu/ops/images/conv2d_weights_few_channels.h"
+#include "core/backend/cpu/ops/images/winograd/convolution.h"
+#include "core/backend/cpu/ops/images/winograd/weight_gradient.h"
 #include "core/backend/cpu/simd/column_sums.h"
 #include "core/base/format.h"
 #include "core/graph/ops/images/convolution.h"
@@ -11,38 +12,28 @@
 namespace trainctl::cpu {
 namespace {
 
-// Returns the seconds of call(x, dy, dkernel, workspace) on random values of type T.
-template <class T, class Call>
-double measure(const LowerContext& context, std::int64_t workspace_bytes, double best_so_far, const Call& call) {
-  const auto values = [](const TensorType& type) { return random_bytes(type.bytes(), type.dtype); };
-  const std::vector<std::byte> x = values(context.input(0)), dy = values(context.input(1));
-  std::vector<float> dkernel(static_cast<std::size_t>(context.output(0).shape.count()));
-  struct alignas(64) Line {
-    std::byte bytes[64];
-  };
-  std::vector<Line> workspace(static_cast<std::size_t>(workspace_bytes / 64 + 1));
-  const auto as_values = [](const std::vector<std::byte>& bytes) { return reinterpret_cast<const T*>(bytes.data()); };
-  return best_seconds([&] { call(as_values(x), as_values(dy), dkernel.data(), workspace.data()->bytes); }, best_so_far);
-}
+// The most memory that the sums of all threads may take.
+constexpr std::int64_t most_winograd_bytes = std::int64_t{64} << 20;
 
 // Returns the seconds of the pass over dy that computes the gradient of the bias beside oneDNN's implementations.
 double bias_seconds(const LowerContext& context) {
   const TensorType& dy = context.input(1);
   const std::int64_t rows = dy.shape.rows(), channels = dy.shape.back();
-  return measure<float>(context, column_sums_workspace(rows, channels), 1e30,
-                        [&](const float*, const float* gradient, float* sums, void* workspace) {
-                          column_sums(dy.dtype, gradient, rows, channels, false, sums, workspace);
-                        });
+  return measure_own(context, column_sums_workspace(rows, channels), 1e30,
+                     [&](const void*, const void* gradient, float* sums, void* workspace) {
+                       column_sums(dy.dtype, gradient, rows, channels, false, sums, workspace);
+                     });
 }
 
-OwnWeightGradient of_few_channels(const LowerContext& context) {
+OwnKernel of_few_channels(const LowerContext& context) {
   const auto& def = context.op.as<Conv2dGradWeights>();
   const Conv2dWeightsFewChannels gradient(def.window, context.input(0).shape, context.input(1).shape, context.threads);
   const auto seconds = [&context, gradient, bias = def.bias](double best_so_far) {
-    const auto call = [&](const float* x, const float* dy, float* dkernel, void* workspace) {
-      gradient.run(x, dy, false, dkernel, nullptr, static_cast<float*>(workspace));
+    const auto call = [&](const void* x, const void* dy, float* dkernel, void* workspace) {
+      gradient.run(static_cast<const float*>(x), static_cast<const float*>(dy), false, dkernel, nullptr,
+                   static_cast<float*>(workspace));
     };
-    return measure<float>(context, gradient.workspace_bytes(), best_so_far, call) - (bias ? bias_seconds(context) : 0);
+    return measure_own(context, gradient.workspace_bytes(), best_so_far, call) - (bias ? bias_seconds(context) : 0);
   };
   const auto lower = [&context, gradient, bias = def.bias, add = def.accumulate] {
     const auto body = [=](const Buffers& buffers) {
@@ -54,43 +45,52 @@ OwnWeightGradient of_few_channels(const LowerContext& context) {
   return {format("own:{}", name_of(instruction_set())), true, seconds, lower};
 }
 
-OwnWeightGradient in_bf16(const LowerContext& context) {
+// The kernel of `gradient`, whose images have values of type T, with a pass over dy for the gradient of the bias.
+template <class T, class Gradient>
+OwnKernel beside_bias(const LowerContext& context, const std::string& implementation, bool by_rule,
+                      const Gradient& gradient) {
   const auto& def = context.op.as<Conv2dGradWeights>();
-  const std::string implementation = "own:avx512_bf16";
-  const Conv2dWeightsBf16 gradient(def.window, context.input(0).shape, context.input(1).shape, context.threads);
   const auto seconds = [&context, gradient](double best_so_far) {
-    const auto call = [&](const Bf16* x, const Bf16* dy, float* dkernel, void* workspace) {
-      gradient.run(x, dy, false, dkernel, workspace);
+    const auto call = [&](const void* x, const void* dy, float* dkernel, void* workspace) {
+      gradient.run(static_cast<const T*>(x), static_cast<const T*>(dy), false, dkernel, static_cast<float*>(workspace));
     };
-    return measure<Bf16>(context, gradient.workspace_bytes(), best_so_far, call);
+    return measure_own(context, gradient.workspace_bytes(), best_so_far, call);
   };
   const auto lower = [&context, gradient, implementation, bias = def.bias, add = def.accumulate] {
     const Shape& dy = context.input(1).shape;
     const std::int64_t rows = dy.rows(), channels = dy.back();
-    const auto body = [=](const Buffers& buffers) {
-      gradient.run(buffers.in<Bf16>(0), buffers.in<Bf16>(1), add, buffers.out<float>(0), buffers.workspace<void>());
+    const auto body = [=, dtype = context.input(1).dtype](const Buffers& buffers) {
+      gradient.run(buffers.in<T>(0), buffers.in<T>(1), add, buffers.out<float>(0), buffers.workspace<float>());
       if (!bias) return;
-      column_sums(DType::bfloat16, buffers.in<void>(1), rows, channels, add, buffers.out<float>(1),
-                  buffers.workspace<void>());
+      column_sums(dtype, buffers.in<void>(1), rows, channels, add, buffers.out<float>(1), buffers.workspace<void>());
     };
     const std::int64_t bias_bytes = bias ? column_sums_workspace(rows, channels) : 0;
     Lowering lowering = own_kernel(context, body, std::max(gradient.workspace_bytes(), bias_bytes));
     lowering.implementation = implementation;
     return lowering;
   };
-  return {implementation, false, seconds, lower};
+  return {implementation, by_rule, seconds, lower};
 }
 
 }  // namespace
 
-std::optional<OwnWeightGradient> own_weight_gradient(const LowerContext& context) {
+std::optional<OwnKernel> own_weight_gradient(const LowerContext& context) {
   const auto* def = context.op.get_if<Conv2dGradWeights>();
   if (def == nullptr) return std::nullopt;
   const TensorType& x = context.input(0);
   if (Conv2dWeightsFewChannels::computes(x.shape, context.input(1).shape, def->groups, x.dtype)) {
     return of_few_channels(context);
   }
-  if (x.dtype == DType::bfloat16 && def->groups == 1 && Conv2dWeightsBf16::available()) return in_bf16(context);
+  const Shape& y = context.input(1).shape;
+  if (x.dtype == DType::bfloat16 && def->groups == 1 && Conv2dWeightsBf16::available()) {
+    const Conv2dWeightsBf16 gradient(def->window, x.shape, y, context.threads);
+    return beside_bias<Bf16>(context, "own:avx512_bf16", false, gradient);
+  }
+  if (x.dtype == DType::float32 && WinogradConvolution::computes(def->window, def->groups, x.shape, y)) {
+    const WinogradWeightGradient gradient(def->window, x.shape, y, context.threads);
+    if (gradient.workspace_bytes() > most_winograd_bytes) return std::nullopt;
+    return beside_bias<float>(context, winograd_name(), winograd_by_rule(y), gradient);
+  }
   return std::nullopt;
 }
 

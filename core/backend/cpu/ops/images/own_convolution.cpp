@@ -1,0 +1,65 @@
+// Finds, times and lowers convolutions by Winograd's minimal filtering.
+#include "core/backend/cpu/ops/images/own_convolution.h"
+
+#include "core/backend/cpu/ops/images/winograd/convolution.h"
+#include "core/graph/ops/images/convolution.h"
+
+namespace trainctl::cpu {
+namespace {
+
+// The factor of negative values that computes the function; nullopt for functions of another kind.
+std::optional<float> negative_slope(ActivationFunction function) {
+  switch (function.kind) {
+    case ActivationKind::none:
+      return 1.0f;
+    case ActivationKind::relu:
+      return 0.0f;
+    case ActivationKind::leaky_relu:
+      return function.slope;
+    default:
+      return std::nullopt;
+  }
+}
+
+OwnKernel winograd_kernel(const LowerContext& context, const WinogradConvolution& convolution, bool by_rule,
+                          float slope) {
+  const std::string implementation = winograd_name();
+  const auto seconds = [&context, convolution, slope](double best_so_far) {
+    const auto call = [&](const void* in, const void* kernel, float* out, void* workspace) {
+      convolution.run(static_cast<const float*>(in), static_cast<const float*>(kernel), nullptr, slope, out,
+                      static_cast<float*>(workspace));
+    };
+    return measure_own(context, convolution.workspace_bytes(), best_so_far, call);
+  };
+  const auto lower = [&context, convolution, slope, implementation] {
+    const auto body = [convolution, slope, bias = context.op.inputs.size() > 2](const Buffers& buffers) {
+      convolution.run(buffers.in<float>(0), buffers.in<float>(1), bias ? buffers.in<float>(2) : nullptr, slope,
+                      buffers.out<float>(0), buffers.workspace<float>());
+    };
+    Lowering lowering = own_kernel(context, body, convolution.workspace_bytes());
+    lowering.implementation = implementation;
+    return lowering;
+  };
+  return {implementation, by_rule, seconds, lower};
+}
+
+}  // namespace
+
+std::optional<OwnKernel> own_convolution(const LowerContext& context) {
+  if (context.input(0).dtype != DType::float32) return std::nullopt;
+  const Shape& in = context.input(0).shape;
+  if (const auto* def = context.op.get_if<Conv2d>()) {
+    const Shape& out = context.output(0).shape;
+    const std::optional<float> slope = negative_slope(def->function);
+    if (!slope || !WinogradConvolution::computes(def->window, def->groups, in, out)) return std::nullopt;
+    return winograd_kernel(context, {def->window, in, out, false, context.threads}, winograd_by_rule(out), *slope);
+  }
+  if (const auto* def = context.op.get_if<Conv2dGradInput>()) {
+    if (!WinogradConvolution::computes(def->window, def->groups, def->input, in)) return std::nullopt;
+    return winograd_kernel(context, {def->window, def->input, in, true, context.threads}, winograd_by_rule(def->input),
+                           1.0f);
+  }
+  return std::nullopt;
+}
+
+}  // namespace trainctl::cpu

@@ -1,0 +1,183 @@
+// Convolutions by Winograd's minimal filtering: the loops over tiles and channels.
+#include "core/backend/cpu/ops/images/winograd/convolution.h"
+
+#include <algorithm>
+
+#include "core/backend/cpu/ops/images/winograd/products.h"
+#include "core/backend/cpu/ops/images/winograd/tiles.h"
+#include "core/backend/cpu/simd/parallel.h"
+#include "core/base/format.h"
+
+namespace trainctl::cpu {
+
+using namespace winograd;
+
+namespace {
+
+// The number of tiles of a block: for many channels, whose transformed kernel does not fit in the second cache, it is
+// read for more tiles at a time.
+std::int64_t most_block_tiles(const Geometry& shape) { return shape.in * shape.out > 128 * 128 ? 64 : 32; }
+
+std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
+}  // namespace
+
+std::string winograd_name() { return format("own:winograd:{}", name_of(instruction_set())); }
+
+bool winograd_by_rule(const Shape& result) {
+  constexpr std::int64_t least_tiles = 4;
+  constexpr double least_used = 0.6;
+  const Geometry image{1, 0, 0, 0, result[1], result[2], result[3], 0, 0};
+  const auto pixels = static_cast<double>(result[1] * result[2]);
+  return image.tiles() >= least_tiles && pixels >= least_used * static_cast<double>(image.tiles() * outputs * outputs);
+}
+
+// The tiles that a thread computes, whole blocks but for the last.
+struct WinogradConvolution::Task {
+  const float *in, *kernel, *bias;  // kernel: transformed
+  float negative_slope;
+  float *out, *inputs, *sums, *square;  // inputs, sums: at all points, for a block of tiles; square: a tile's pixels
+  std::int64_t first_tile, last_tile;
+};
+
+bool WinogradConvolution::computes(const Window& window, std::int64_t groups, const Shape& x, const Shape& y) {
+  return instruction_set() != InstructionSet::baseline && groups == 1 && window.size == Window::Sizes{taps, taps} &&
+         window.strides == Window::Sizes{1, 1} && window.dilation == Window::Sizes{1, 1} && x.back() % block == 0 &&
+         y.back() % block == 0;
+}
+
+WinogradConvolution::WinogradConvolution(const Window& window, const Shape& x, const Shape& y, bool backward,
+                                         int threads)
+    : shape_{x[0], x[1], x[2], x[3], y[1], y[2], y[3], window.padding_before[0], window.padding_before[1]},
+      backward_(backward),
+      threads_(threads) {
+  if (backward) {
+    std::swap(shape_.in_rows, shape_.out_rows);
+    std::swap(shape_.in_columns, shape_.out_columns);
+    std::swap(shape_.in, shape_.out);
+    shape_.top = taps - 1 - shape_.top;
+    shape_.left = taps - 1 - shape_.left;
+  }
+  block_tiles_ = std::min(most_block_tiles(shape_), round_up(shape_.tiles(), block));
+}
+
+std::int64_t WinogradConvolution::thread_values() const {
+  return all_points * (point_step(shape_.in) + point_step(shape_.out)) + all_points * shape_.in;
+}
+
+std::int64_t WinogradConvolution::workspace_bytes() const {
+  return 4 * (all_points * shape_.in * shape_.out + threads_ * thread_values());
+}
+
+// Transforms rows of the kernel, counted over all blocks of 16 output channels; a row is an input channel.
+template <int lanes>
+TRAINCTL_INLINE inline void WinogradConvolution::transform_kernel(const float* kernel, std::int64_t first,
+                                                                  std::int64_t last, float* transformed) const {
+  using Vector = typename VectorOf<lanes>::Type;
+  const std::int64_t in = shape_.in, out = shape_.out;
+  for (std::int64_t row = first; row < last; ++row) {
+    const std::int64_t channel = row % in;
+    for (std::int64_t first_out = row / in * block, l = 0; l < block; l += lanes) {
+      Vector columns[taps][points];
+      for (int j = 0; j < taps; ++j) {
+        Vector values[taps];
+        for (int i = 0; i < taps; ++i) {
+          if (backward_) {
+            const float* tap = kernel + ((taps - 1 - i) * taps + taps - 1 - j) * in * out + channel;
+            for (int lane = 0; lane < lanes; ++lane) values[i][lane] = tap[(first_out + l + lane) * in];
+          } else {
+            load(kernel + ((i * taps + j) * in + channel) * out + first_out + l, values[i]);
+          }
+        }
+        winograd::transform_kernel(values, columns[j]);
+      }
+      for (int i = 0; i < points; ++i) {
+        Vector values[taps] = {columns[0][i], columns[1][i], columns[2][i]}, results[points];
+        winograd::transform_kernel(values, results);
+        for (int j = 0; j < points; ++j) {
+          store(results[j], transformed + ((i * points + j) * in * out) + row * block + l);
+        }
+      }
+    }
+  }
+}
+
+template <int lanes>
+TRAINCTL_INLINE inline void WinogradConvolution::compute(const Task& task) const {
+  using Vector = typename VectorOf<lanes>::Type;
+  const std::int64_t in = shape_.in, out = shape_.out, in_step = point_step(in), out_step = point_step(out);
+  for (std::int64_t first = task.first_tile; first < task.last_tile; first += block_tiles_) {
+    const std::int64_t count = std::min(block_tiles_, task.last_tile - first);
+    Tile tile(shape_, first);
+    for (std::int64_t t = 0; t < count; ++t, tile.advance(shape_)) {
+      const float* image = task.in + tile.image * shape_.in_rows * shape_.in_columns * in;
+      const Square square = square_of<points>(image, shape_.in_rows, shape_.in_columns, in, tile.row - shape_.top,
+                                              tile.column - shape_.left, task.square);
+      for (std::int64_t c = 0; c < in; c += lanes) {
+        transform_square<lanes, InputTransform, points>(
+            square, c, task.inputs + (c / block * block_tiles_ + t) * block + c % block, in_step);
+      }
+    }
+    const std::int64_t next = first + count, next_end = std::min(next + block_tiles_, task.last_tile);
+    Prefetch<false> next_inputs(shape_, task.in, shape_.in_rows, shape_.in_columns, in, next, next_end, 1);
+    Prefetch<true> results(shape_, task.out, shape_.out_rows, shape_.out_columns, out, first, next);
+    for (int point = 0; point < all_points; ++point) {
+      next_inputs.fetch(point);
+      results.fetch(point);
+      multiply<lanes, false>({.left = task.inputs + point * in_step,
+                              .left_rows = block_tiles_,
+                              .right = task.kernel + point * in * out,
+                              .right_rows = in,
+                              .sums = task.sums + point * out_step,
+                              .sums_rows = block_tiles_,
+                              .channels = out,
+                              .terms = in});
+    }
+    tile = Tile(shape_, first);
+    for (std::int64_t t = 0; t < count; ++t, tile.advance(shape_)) {
+      float* pixels = task.out + ((tile.image * shape_.out_rows + tile.row) * shape_.out_columns + tile.column) * out;
+      const std::int64_t rows = shape_.out_rows - tile.row, columns = shape_.out_columns - tile.column;
+      for (std::int64_t c = 0; c < out; c += lanes) {
+        Vector bias{};
+        if (task.bias != nullptr) load(task.bias + c, bias);
+        transform_to_outputs<lanes>(task.sums + (c / block * block_tiles_ + t) * block + c % block, out_step,
+                                    [&](int row, int column, const Vector& value) TRAINCTL_INLINE {
+                                      if (row >= rows || column >= columns) return;
+                                      const Vector y = value + bias, scaled = y * task.negative_slope;
+                                      const Vector result = y < 0 ? scaled : y;
+                                      store(result, pixels + (row * shape_.out_columns + column) * out + c);
+                                    });
+      }
+    }
+  }
+}
+
+void WinogradConvolution::run(const float* in, const float* kernel, const float* bias, float negative_slope, float* out,
+                              float* workspace) const {
+  float* transformed = workspace;
+  float* tiles = transformed + all_points * shape_.in * shape_.out;
+  parallel_ranges(shape_.out / block * shape_.in, block, [&](std::int64_t first, std::int64_t last) {
+    with_lanes([&](auto width) TRAINCTL_INLINE { transform_kernel<width()>(kernel, first, last, transformed); });
+  });
+  const std::int64_t blocks = (shape_.tiles() + block_tiles_ - 1) / block_tiles_;
+  parallel_ranges(threads_, 1, [&](std::int64_t first_thread, std::int64_t last_thread) {
+    for (std::int64_t thread = first_thread; thread < last_thread; ++thread) {
+      float* square = tiles + thread * thread_values();
+      const Task task{.in = in,
+                      .kernel = transformed,
+                      .bias = bias,
+                      .negative_slope = negative_slope,
+                      .out = out,
+                      .inputs = square + all_points * shape_.in,
+                      .sums = square + all_points * (shape_.in + point_step(shape_.in)),
+                      .square = square,
+                      .first_tile = blocks * thread / threads_ * block_tiles_,
+                      .last_tile = std::min(blocks * (thread + 1) / threads_ * block_tiles_, shape_.tiles())};
+      with_lanes([&](auto width) TRAINCTL_INLINE { compute<width()>(task); });
+    }
+  });
+}
+
+}  // namespace trainctl::cpu

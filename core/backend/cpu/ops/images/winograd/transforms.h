@@ -1,0 +1,146 @@
+// The transforms of Winograd's minimal filtering F(4x4, 3x3): each maps a small square of vectors to another.
+//
+// A convolution of one dimension is a product of polynomials, so it is known from its values at 6 points: with d (6
+// inputs), g (3 weights) and y (4 outputs),
+//
+//   y = Q4' ((S Q3 g) * (B d))     and the gradient of g is     Q3' S ((Q4 dy) * (B d)),
+//
+// where * multiplies value by value. Qn evaluates a polynomial of n coefficients at the points, ' transposes, B's rows
+// are the polynomials that vanish at all points but one, and S divides by their values at that point. In two dimensions
+// each matrix is applied to the columns of a square and then to its rows.
+//
+// The points are 0, 5/8, -5/8, 3/2, -3/2 and infinity. All entries of B and Q are exact in float32, and the rounding
+// errors of the results are less than half of those with the common points 0, 1, -1, 2, -2 and infinity (see Barabasz,
+// Anderson, Soodhalter and Gregg, "Error Analysis and Improving the Accuracy of Winograd Convolution for Deep Neural
+// Networks", 2020, for how the points matter).
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "core/backend/cpu/ops/images/winograd/geometry.h"
+#include "core/backend/cpu/simd/simd.h"
+
+namespace trainctl::cpu::winograd {
+
+// A vector of `lanes` float32 values.
+template <int lanes>
+struct VectorOf {
+  using Type [[gnu::vector_size(lanes * 4)]] = float;
+};
+
+template <class Vector>
+TRAINCTL_INLINE inline void load(const float* from, Vector& to) {
+  std::memcpy(&to, from, sizeof to);
+}
+template <class Vector>
+TRAINCTL_INLINE inline void store(const Vector& from, float* to) {
+  std::memcpy(to, &from, sizeof from);
+}
+
+// Calls body(std::integral_constant<int, lanes>{}) compiled for this processor, which must not be a baseline one. The
+// body must be inlinable (TRAINCTL_INLINE).
+template <class Body>
+void with_lanes(const Body& body) {
+#if defined(__x86_64__)
+  constexpr auto only = only_instruction_set;
+  if constexpr (only != InstructionSet::avx2) {
+    if (instruction_set() == InstructionSet::avx512) {
+      return run_avx512([&]() TRAINCTL_INLINE { body(std::integral_constant<int, 16>{}); });
+    }
+  }
+  if constexpr (only != InstructionSet::avx512)
+    run_avx2([&]() TRAINCTL_INLINE { body(std::integral_constant<int, 8>{}); });
+#else
+  body(std::integral_constant<int, 4>{});
+#endif
+}
+
+inline constexpr float near = 5.0f / 8, far = 3.0f / 2;
+inline constexpr float near2 = near * near, far2 = far * far, near2_far2 = near2 * far2, squares = near2 + far2,
+                       near3 = near2 * near, far3 = far2 * far;
+// The entries of S for 0, +-near and +-far; that for infinity is 1.
+inline constexpr double scale_0 = 1.0 / near2_far2, scale_near = 0.5 / (near2 * (double{near2} - far2)),
+                        scale_far = 0.5 / (far2 * (double{far2} - near2));
+
+// Each transform is in two halves, so that the values of a square stay in registers: 3 of the 6 points, or 2 of the 4
+// outputs.
+enum class Half { first, second };
+
+// B: the points 0, near, -near, or far, -far, infinity.
+template <Half half, class Vector>
+TRAINCTL_INLINE inline void transform_input(const Vector (&d)[6], Vector (&v)[3]) {
+  if constexpr (half == Half::first) {
+    const Vector even = d[4] - far2 * d[2], odd = d[3] - far2 * d[1];
+    v[0] = (d[4] - squares * d[2]) + near2_far2 * d[0];
+    v[1] = even + near * odd;
+    v[2] = even - near * odd;
+  } else {
+    const Vector even = d[4] - near2 * d[2], odd = d[3] - near2 * d[1];
+    v[0] = even + far * odd;
+    v[1] = even - far * odd;
+    v[2] = (d[5] - squares * d[3]) + near2_far2 * d[1];
+  }
+}
+
+// Q4, for gradients of the output.
+template <Half half, class Vector>
+TRAINCTL_INLINE inline void transform_gradient(const Vector (&y)[4], Vector (&v)[3]) {
+  if constexpr (half == Half::first) {
+    const Vector even = y[0] + near2 * y[2], odd = y[1] + near2 * y[3];
+    v[0] = y[0];
+    v[1] = even + near * odd;
+    v[2] = even - near * odd;
+  } else {
+    const Vector even = y[0] + far2 * y[2], odd = y[1] + far2 * y[3];
+    v[0] = even + far * odd;
+    v[1] = even - far * odd;
+    v[2] = y[3];
+  }
+}
+
+// Q4 transposed: the outputs 0 and 2, or 1 and 3.
+template <Half half, class Vector>
+TRAINCTL_INLINE inline void transform_output(const Vector (&m)[6], Vector (&y)[2]) {
+  if constexpr (half == Half::first) {
+    const Vector at_near = m[1] + m[2], at_far = m[3] + m[4];
+    y[0] = m[0] + (at_near + at_far);
+    y[1] = near2 * at_near + far2 * at_far;
+  } else {
+    const Vector at_near = m[1] - m[2], at_far = m[3] - m[4];
+    y[0] = near * at_near + far * at_far;
+    y[1] = m[5] + (near3 * at_near + far3 * at_far);
+  }
+}
+
+// S Q3, for kernels.
+template <class Vector>
+TRAINCTL_INLINE inline void transform_kernel(const Vector (&g)[3], Vector (&u)[6]) {
+  constexpr auto zero_0 = static_cast<float>(scale_0), near_0 = static_cast<float>(scale_near),
+                 far_0 = static_cast<float>(scale_far);
+  constexpr auto near_1 = static_cast<float>(scale_near * near), near_2 = static_cast<float>(scale_near * near2);
+  constexpr auto far_1 = static_cast<float>(scale_far * far), far_2 = static_cast<float>(scale_far * far2);
+  const Vector even_near = near_0 * g[0] + near_2 * g[2], even_far = far_0 * g[0] + far_2 * g[2];
+  u[0] = zero_0 * g[0];
+  u[1] = even_near + near_1 * g[1];
+  u[2] = even_near - near_1 * g[1];
+  u[3] = even_far + far_1 * g[1];
+  u[4] = even_far - far_1 * g[1];
+  u[5] = g[2];
+}
+
+// Q3 transposed times S, for the gradient of near kernel.
+template <class Vector>
+TRAINCTL_INLINE inline void transform_kernel_gradient(const Vector (&u)[6], Vector (&g)[3]) {
+  constexpr auto zero_0 = static_cast<float>(scale_0), near_0 = static_cast<float>(scale_near),
+                 far_0 = static_cast<float>(scale_far);
+  constexpr auto near_1 = static_cast<float>(scale_near * near), near_2 = static_cast<float>(scale_near * near2);
+  constexpr auto far_1 = static_cast<float>(scale_far * far), far_2 = static_cast<float>(scale_far * far2);
+  const Vector at_near = u[1] + u[2], at_far = u[3] + u[4];
+  g[0] = zero_0 * u[0] + (near_0 * at_near + far_0 * at_far);
+  g[1] = near_1 * (u[1] - u[2]) + far_1 * (u[3] - u[4]);
+  g[2] = u[5] + (near_2 * at_near + far_2 * at_far);
+}
+
+}  // namespace trainctl::cpu::winograd

@@ -1,0 +1,46 @@
+// Computes the gradient of a 3x3 convolution of stride 1 with respect to its kernel in float32 with 4 times fewer
+// multiplications, by Winograd's minimal filtering (see convolution.h).
+//
+// For each tile of 4x4 pixels of the gradient of the output, the gradient of the kernel at a point is the product of
+// the tile and of the 6x6 pixels of the input below it, both transformed. The sum over all tiles makes of each point a
+// product of matrices, [in, tiles] by [tiles, out]. A block of tiles is transformed and multiplied at a time; the sums
+// at the points are transformed to the gradient of the kernel at the end.
+#pragma once
+
+#include <cstdint>
+
+#include "core/backend/cpu/ops/images/winograd/geometry.h"
+#include "core/graph/ops/images/window.h"
+#include "core/tensor/shape.h"
+
+namespace trainctl::cpu {
+
+class WinogradWeightGradient {
+ public:
+  // Images x [N, H, W, C] and y [N, H', W', O] for which WinogradConvolution::computes(). Each thread sums its own part
+  // of the tiles, so that the order of the sums depends on the shapes and `threads`.
+  WinogradWeightGradient(const Window& window, const Shape& x, const Shape& y, int threads);
+
+  std::int64_t workspace_bytes() const;
+
+  // Writes the gradient to dkernel [3, 3, C, O], or adds it to dkernel with `accumulate`. The workspace must be aligned
+  // to 64 bytes.
+  void run(const float* x, const float* dy, bool accumulate, float* dkernel, float* workspace) const;
+
+ private:
+  struct Task;
+  std::int64_t point_step(std::int64_t channels) const { return block_tiles_ * channels + winograd::block; }
+  // The number of sums, of values at all points of a block of tiles, and of pixels of a square.
+  std::int64_t sums() const { return winograd::all_points * shape_.in * shape_.out; }
+  std::int64_t thread_values() const;
+  template <int lanes>
+  void sum(const Task& task) const;
+  template <int lanes>
+  void transform_sums(const float* sums, std::int64_t first, std::int64_t last, bool accumulate, float* dkernel) const;
+
+  winograd::Geometry shape_;
+  int threads_;
+  std::int64_t block_tiles_;  // tiles of a block, a multiple of 16
+};
+
+}  // namespace trainctl::cpu

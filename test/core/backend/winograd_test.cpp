@@ -1,0 +1,202 @@
+// Compares convolutions by Winograd's minimal filtering with naive loops in float64: paddings, sizes that cut the last
+// tiles, numbers of channels, blocks of tiles, threads.
+#include <cmath>
+
+#include "core/backend/cpu/cpu_backend.h"
+#include "core/backend/cpu/ops/images/winograd/convolution.h"
+#include "core/backend/cpu/ops/images/winograd/weight_gradient.h"
+#include "core/backend/cpu/runtime/processor.h"
+#include "core/graph/ops/images/convolution.h"
+#include "test/catch.h"
+#include "test/core/backend/convolution_cases.h"
+
+namespace trainctl::test::winograd_test {
+namespace {
+
+using cpu::WinogradConvolution;
+using cpu::WinogradWeightGradient;
+
+Window window(std::int64_t before, std::int64_t after) {
+  return {{3, 3}, {1, 1}, {1, 1}, {before, before}, {after, after}};
+}
+
+const ConvolutionCase cases[] = {
+    {"same, whole tiles", {3, 8, 8, 16}, 16, 1, window(1, 1)},
+    {"same, cut tiles", {2, 9, 7, 32}, 48, 1, window(1, 1)},
+    {"valid, cut tiles", {2, 13, 11, 48}, 32, 1, window(0, 0)},
+    {"valid, an output of one pixel", {5, 3, 3, 16}, 32, 1, window(0, 0)},
+    {"an image smaller than the window", {2, 2, 1, 16}, 16, 1, window(1, 1)},
+    {"many blocks of tiles", {9, 21, 18, 16}, 16, 1, window(1, 1)},
+    {"padding on one side", {2, 10, 6, 64}, 16, 1, window(0, 1)},
+    {"far padding", {1, 5, 6, 16}, 80, 1, window(2, 2)},
+    {"rows and columns padded apart", {2, 6, 9, 16}, 16, 1, {{3, 3}, {1, 1}, {1, 1}, {1, 0}, {0, 2}}},
+};
+
+// Memory aligned to 64 bytes, filled with NaN.
+class Memory {
+ public:
+  explicit Memory(std::int64_t bytes) : lines_(static_cast<std::size_t>(bytes / 64 + 1)) {
+    std::fill_n(data(), 16 * lines_.size(), NAN);
+  }
+  float* data() { return lines_.front().values; }
+
+ private:
+  struct alignas(64) Line {
+    float values[16];
+  };
+  std::vector<Line> lines_;
+};
+
+std::vector<float> floats(const Value& value) { return {value.values.begin(), value.values.end()}; }
+
+// The largest error as a part of the size of typical values.
+double largest_error(const std::vector<float>& got, const std::vector<double>& expected) {
+  double largest = 0, squares = 0;
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    if (std::isnan(got[i])) return INFINITY;
+    largest = std::max(largest, std::abs(got[i] - expected[i]));
+    squares += expected[i] * expected[i];
+  }
+  return largest / std::sqrt(squares / static_cast<double>(got.size()));
+}
+
+}  // namespace
+
+TEST_CASE("Winograd's convolutions have the values of naive loops, with any number of threads") {
+  if (cpu::instruction_set() == cpu::InstructionSet::baseline) return;
+  constexpr double tolerance = 1e-5;
+  for (const ConvolutionCase& c : cases) {
+    CAPTURE(c.what);
+    REQUIRE(WinogradConvolution::computes(c.window, c.groups, c.x, c.y()));
+    const Value x = random_value(c.x, DType::float32, 1), dy = random_value(c.y(), DType::float32, 2);
+    const Value kernel = random_value(c.kernel(), DType::float32, 3), bias = random_value({c.out}, DType::float32, 4);
+    const Value old = random_value(c.kernel(), DType::float32, 5);
+    std::vector<double> y(dy.values.size()), dx(x.values.size()), dkernel(kernel.values.size());
+    each_product(c, [&](std::size_t at_x, std::size_t at_kernel, std::size_t at_y) {
+      y[at_y] += x.values[at_x] * kernel.values[at_kernel];
+      dx[at_x] += dy.values[at_y] * kernel.values[at_kernel];
+      dkernel[at_kernel] += x.values[at_x] * dy.values[at_y];
+    });
+    std::vector<double> leaky = y, sum = dkernel;
+    for (std::size_t i = 0; i < leaky.size(); ++i) {
+      leaky[i] += bias.values[i % static_cast<std::size_t>(c.out)];
+      if (leaky[i] < 0) leaky[i] *= 0.25;
+    }
+    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += old.values[i];
+
+    std::vector<float> first_y, first_dx;
+    for (int threads : {1, 2, 3}) {
+      CAPTURE(threads);
+      cpu::prepare_compute_threads(threads);
+      const WinogradConvolution forward(c.window, c.x, c.y(), false, threads);
+      const WinogradConvolution backward(c.window, c.x, c.y(), true, threads);
+      const WinogradWeightGradient by_weights(c.window, c.x, c.y(), threads);
+      Memory workspace(std::max({forward.workspace_bytes(), backward.workspace_bytes(), by_weights.workspace_bytes()}));
+      const std::vector<float> in = floats(x), gradient = floats(dy), weights = floats(kernel), biases = floats(bias);
+
+      std::vector<float> result(y.size(), NAN);
+      forward.run(in.data(), weights.data(), biases.data(), 0.25f, result.data(), workspace.data());
+      CHECK(largest_error(result, leaky) < tolerance);
+      forward.run(in.data(), weights.data(), nullptr, 1, result.data(), workspace.data());
+      CHECK(largest_error(result, y) < tolerance);
+      if (threads == 1) first_y = result;
+      CHECK(result == first_y);
+
+      result.assign(dx.size(), NAN);
+      backward.run(gradient.data(), weights.data(), nullptr, 1, result.data(), workspace.data());
+      CHECK(largest_error(result, dx) < tolerance);
+      if (threads == 1) first_dx = result;
+      CHECK(result == first_dx);
+
+      result.assign(dkernel.size(), NAN);
+      by_weights.run(in.data(), gradient.data(), false, result.data(), workspace.data());
+      CHECK(largest_error(result, dkernel) < tolerance);
+      result = floats(old);
+      by_weights.run(in.data(), gradient.data(), true, result.data(), workspace.data());
+      CHECK(largest_error(result, sum) < tolerance);
+    }
+  }
+}
+
+TEST_CASE("a sample has the same result of Winograd's convolution in any batch") {
+  if (cpu::instruction_set() == cpu::InstructionSet::baseline) return;
+  const Window w = window(1, 1);
+  const Shape many{7, 10, 9, 32}, one{1, 10, 9, 32};
+  const std::vector<float> x = floats(random_value(many, DType::float32, 1));
+  const std::vector<float> kernel = floats(random_value({3, 3, 32, 32}, DType::float32, 2));
+  const auto size = static_cast<std::size_t>(one.count());
+  cpu::prepare_compute_threads(2);
+  for (bool backward : {false, true}) {
+    const WinogradConvolution batch(w, many, many, backward, 2), sample(w, one, one, backward, 2);
+    Memory workspace(std::max(batch.workspace_bytes(), sample.workspace_bytes()));
+    std::vector<float> all(7 * size), alone(size);
+    batch.run(x.data(), kernel.data(), nullptr, 1, all.data(), workspace.data());
+    for (std::size_t i = 0; i < 7; ++i) {
+      sample.run(x.data() + i * size, kernel.data(), nullptr, 1, alone.data(), workspace.data());
+      CHECK(std::equal(alone.begin(), alone.end(), all.begin() + static_cast<std::ptrdiff_t>(i * size)));
+    }
+  }
+}
+
+TEST_CASE("the rounding errors of Winograd's convolutions are a few times those of a direct sum") {
+  if (cpu::instruction_set() == cpu::InstructionSet::baseline) return;
+  cpu::prepare_compute_threads(1);
+  for (std::int64_t channels : {16, 64, 256}) {
+    CAPTURE(channels);
+    const ConvolutionCase c{"", {2, 9, 9, channels}, 16, 1, window(1, 1)};
+    const std::vector<float> x = floats(random_value(c.x, DType::float32, 1));
+    const std::vector<float> kernel = floats(random_value(c.kernel(), DType::float32, 2));
+    const auto count = static_cast<std::size_t>(c.y().count());
+    std::vector<double> exact(count);
+    std::vector<float> direct(count), got(count);
+    each_product(c, [&](std::size_t at_x, std::size_t at_kernel, std::size_t at_y) {
+      exact[at_y] += double{x[at_x]} * kernel[at_kernel];
+      direct[at_y] += x[at_x] * kernel[at_kernel];
+    });
+    const WinogradConvolution forward(c.window, c.x, c.y(), false, 1);
+    Memory workspace(forward.workspace_bytes());
+    forward.run(x.data(), kernel.data(), nullptr, 1, got.data(), workspace.data());
+    const auto squares = [&](const std::vector<float>& values) {
+      double sum = 0;
+      for (std::size_t i = 0; i < count; ++i) sum += std::pow(values[i] - exact[i], 2);
+      return sum;
+    };
+    CHECK(std::sqrt(squares(got) / squares(direct)) < 4);
+  }
+}
+
+TEST_CASE("without timing a rule chooses Winograd's convolutions by the shapes of images") {
+  const auto backend = make_cpu_backend({.threads = 1, .timing = false});
+  const bool available = cpu::instruction_set() != cpu::InstructionSet::baseline;
+  struct Case {
+    ConvolutionCase convolution;
+    bool expected;
+  };
+  const Case rules[] = {
+      {{"8x8", {2, 8, 8, 16}, 32, 1, window(1, 1)}, true},
+      {{"one tile", {2, 4, 4, 16}, 32, 1, window(1, 1)}, false},
+      {{"mostly cut tiles", {2, 5, 5, 16}, 32, 1, window(1, 1)}, false},
+      {{"channels that are no multiple of 16", {2, 8, 8, 24}, 32, 1, window(1, 1)}, false},
+      {{"groups", {2, 8, 8, 32}, 32, 2, window(1, 1)}, false},
+      {{"strides", {2, 16, 16, 16}, 32, 1, {{3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}}}, false},
+  };
+  for (const auto& [c, expected] : rules) {
+    CAPTURE(c.what);
+    const Value x = random_value(c.x, DType::float32, 1), dy = random_value(c.y(), DType::float32, 2);
+    const Value kernel = random_value(c.kernel(), DType::float32, 3);
+    const auto chosen = [&](std::shared_ptr<const OpDef> op, const std::vector<Value>& inputs) {
+      KernelChoices choices;
+      Lowering lowering;
+      run_op(*backend, std::move(op), inputs, {}, &choices, &lowering);
+      return lowering.implementation.starts_with("own:winograd:");
+    };
+    CHECK(chosen(std::make_shared<Conv2d>(c.window, c.groups), {x, kernel}) == (expected && available));
+    CHECK(chosen(std::make_shared<Conv2dGradInput>(c.window, c.groups, c.x), {dy, kernel}) == (expected && available));
+    CHECK(chosen(std::make_shared<Conv2dGradWeights>(c.window, c.groups, true, false), {x, dy}) ==
+          (expected && available));
+    const auto tanh = std::make_shared<Conv2d>(c.window, c.groups, ActivationFunction{ActivationKind::tanh});
+    CHECK_FALSE(chosen(tanh, {x, kernel}));
+  }
+}
+
+}  // namespace trainctl::test::winograd_test
