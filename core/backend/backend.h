@@ -49,8 +49,8 @@ class KernelChoices;  // core/backend/choices.h
 
 // The measured peaks of a device, with which `bench ops` compares kernels.
 struct Peaks {
-  double float32_gflops = 0;   // matrix multiplication
-  double bfloat16_gflops = 0;  // matrix multiplication with float32 accumulators
+  double float32_gflops = 0;   // matrix multiplication, or on the CPU multiply-adds in registers if those are faster
+  double bfloat16_gflops = 0;  // the same with float32 accumulators
   double triad_gb_per_s = 0;   // a = b + s * c over arrays larger than the caches; the bytes of all three arrays count
 };
 

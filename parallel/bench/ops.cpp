@@ -92,6 +92,13 @@ std::string to_text(const OpBench& bench, const Ceilings& ceilings) {
       ceilings.peaks.float32_gflops, ceilings.peaks.bfloat16_gflops, ceilings.copy_gb_per_s,
       ceilings.peaks.triad_gb_per_s, ceilings.cached_gb_per_s());
   text += table.text();
+  const auto exceeds = [&](const OpCost& cost) { return rates_of(cost, ceilings).gflops_fraction > 1; };
+  if (std::ranges::any_of(bench.costs, exceeds)) {
+    text +=
+        "GFLOP/s count all products of a direct sum, also those with padding; kernels that need fewer products, such "
+        "as "
+        "Winograd's convolutions, may exceed the ceiling\n";
+  }
   text +=
       format("sum of ops {}, step {} ({:.2f} x); an op's time is the median, its spread the width of the middle half\n",
              seconds_text(sum), seconds_text(bench.step_seconds), bench.step_seconds / sum);

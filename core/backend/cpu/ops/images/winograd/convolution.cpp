@@ -104,51 +104,79 @@ TRAINCTL_INLINE inline void WinogradConvolution::transform_kernel(const float* k
   }
 }
 
+// Transforms the pixels of a block of `count` tiles.
+template <int lanes>
+TRAINCTL_INLINE inline void WinogradConvolution::transform_inputs(const Task& task, std::int64_t first,
+                                                                  std::int64_t count) const {
+  Tile tile(shape_, first);
+  for (std::int64_t t = 0; t < count; ++t, tile.advance(shape_)) {
+    const float* image = task.in + tile.image * shape_.in_rows * shape_.in_columns * shape_.in;
+    const Square square = square_of<points>(image, shape_.in_rows, shape_.in_columns, shape_.in, tile.row - shape_.top,
+                                            tile.column - shape_.left, task.square);
+    for (std::int64_t c = 0; c < shape_.in; c += lanes) {
+      float* values = task.inputs + (c / block * block_tiles_ + t) * block + c % block;
+      transform_square<lanes, InputTransform, points>(square, c, values, point_step(shape_.in));
+    }
+  }
+}
+
+// Computes the products at all points, and fetches the pixels that are read and written next.
+template <int lanes>
+TRAINCTL_INLINE inline void WinogradConvolution::multiply(const Task& task, std::int64_t first,
+                                                          std::int64_t count) const {
+  const std::int64_t in = shape_.in, out = shape_.out;
+  const std::int64_t next = first + count, next_end = std::min(next + block_tiles_, task.last_tile);
+  Prefetch<false> inputs(shape_, task.in, shape_.in_rows, shape_.in_columns, in, next, next_end, 1);
+  Prefetch<true> results(shape_, task.out, shape_.out_rows, shape_.out_columns, out, first, next);
+  for (int point = 0; point < all_points; ++point) {
+    inputs.fetch(point);
+    results.fetch(point);
+    winograd::multiply<lanes, false>({.left = task.inputs + point * point_step(in),
+                                      .left_rows = block_tiles_,
+                                      .right = task.kernel + point * in * out,
+                                      .right_rows = in,
+                                      .sums = task.sums + point * point_step(out),
+                                      .sums_rows = block_tiles_,
+                                      .channels = out,
+                                      .terms = in});
+  }
+}
+
+// Writes the outputs of a tile, whose sums are those of row t of a block: `whole` if all of its pixels are in the
+// image.
+template <int lanes, bool whole>
+TRAINCTL_INLINE inline void WinogradConvolution::write_tile(const Task& task, std::int64_t t, const Tile& tile) const {
+  using Vector = typename VectorOf<lanes>::Type;
+  const std::int64_t channels = shape_.out, row_step = shape_.out_columns * channels;
+  const std::int64_t rows = shape_.out_rows - tile.row, columns = shape_.out_columns - tile.column;
+  float* pixels = task.out + (tile.image * shape_.out_rows + tile.row) * row_step + tile.column * channels;
+  const float slope = task.negative_slope;
+  for (std::int64_t c = 0; c < channels; c += lanes) {
+    Vector bias{};
+    if (task.bias != nullptr) load(task.bias + c, bias);
+    const float* sums = task.sums + (c / block * block_tiles_ + t) * block + c % block;
+    transform_to_outputs<lanes>(sums, point_step(channels),
+                                [&](int row, int column, const Vector& value) TRAINCTL_INLINE {
+                                  if (!whole && (row >= rows || column >= columns)) return;
+                                  const Vector y = value + bias;
+                                  const Vector result = y < 0 ? y * slope : y;
+                                  store(result, pixels + row * row_step + column * channels + c);
+                                });
+  }
+}
+
 template <int lanes>
 TRAINCTL_INLINE inline void WinogradConvolution::compute(const Task& task) const {
-  using Vector = typename VectorOf<lanes>::Type;
-  const std::int64_t in = shape_.in, out = shape_.out, in_step = point_step(in), out_step = point_step(out);
   for (std::int64_t first = task.first_tile; first < task.last_tile; first += block_tiles_) {
     const std::int64_t count = std::min(block_tiles_, task.last_tile - first);
+    transform_inputs<lanes>(task, first, count);
+    multiply<lanes>(task, first, count);
     Tile tile(shape_, first);
     for (std::int64_t t = 0; t < count; ++t, tile.advance(shape_)) {
-      const float* image = task.in + tile.image * shape_.in_rows * shape_.in_columns * in;
-      const Square square = square_of<points>(image, shape_.in_rows, shape_.in_columns, in, tile.row - shape_.top,
-                                              tile.column - shape_.left, task.square);
-      for (std::int64_t c = 0; c < in; c += lanes) {
-        transform_square<lanes, InputTransform, points>(
-            square, c, task.inputs + (c / block * block_tiles_ + t) * block + c % block, in_step);
-      }
-    }
-    const std::int64_t next = first + count, next_end = std::min(next + block_tiles_, task.last_tile);
-    Prefetch<false> next_inputs(shape_, task.in, shape_.in_rows, shape_.in_columns, in, next, next_end, 1);
-    Prefetch<true> results(shape_, task.out, shape_.out_rows, shape_.out_columns, out, first, next);
-    for (int point = 0; point < all_points; ++point) {
-      next_inputs.fetch(point);
-      results.fetch(point);
-      multiply<lanes, false>({.left = task.inputs + point * in_step,
-                              .left_rows = block_tiles_,
-                              .right = task.kernel + point * in * out,
-                              .right_rows = in,
-                              .sums = task.sums + point * out_step,
-                              .sums_rows = block_tiles_,
-                              .channels = out,
-                              .terms = in});
-    }
-    tile = Tile(shape_, first);
-    for (std::int64_t t = 0; t < count; ++t, tile.advance(shape_)) {
-      float* pixels = task.out + ((tile.image * shape_.out_rows + tile.row) * shape_.out_columns + tile.column) * out;
-      const std::int64_t rows = shape_.out_rows - tile.row, columns = shape_.out_columns - tile.column;
-      for (std::int64_t c = 0; c < out; c += lanes) {
-        Vector bias{};
-        if (task.bias != nullptr) load(task.bias + c, bias);
-        transform_to_outputs<lanes>(task.sums + (c / block * block_tiles_ + t) * block + c % block, out_step,
-                                    [&](int row, int column, const Vector& value) TRAINCTL_INLINE {
-                                      if (row >= rows || column >= columns) return;
-                                      const Vector y = value + bias, scaled = y * task.negative_slope;
-                                      const Vector result = y < 0 ? scaled : y;
-                                      store(result, pixels + (row * shape_.out_columns + column) * out + c);
-                                    });
+      if (tile.row + outputs <= shape_.out_rows && tile.column + outputs <= shape_.out_columns) {
+        write_tile<lanes, true>(task, t, tile);
+      } else {
+        write_tile<lanes, false>(task, t, tile);
       }
     }
   }

@@ -50,6 +50,12 @@ class WinogradConvolution {
   template <int lanes>
   void transform_kernel(const float* kernel, std::int64_t first, std::int64_t last, float* transformed) const;
   template <int lanes>
+  void transform_inputs(const Task& task, std::int64_t first, std::int64_t count) const;
+  template <int lanes>
+  void multiply(const Task& task, std::int64_t first, std::int64_t count) const;
+  template <int lanes, bool whole>
+  void write_tile(const Task& task, std::int64_t t, const winograd::Tile& tile) const;
+  template <int lanes>
   void compute(const Task& task) const;
 
   // The distance between the values of a block of tiles at a point and those at the next point: with 16 values more,

@@ -11,9 +11,6 @@
 
 namespace trainctl::cpu::winograd {
 
-TRAINCTL_INLINE inline void zero(float* to) { std::fill_n(to, block, 0.0f); }
-TRAINCTL_INLINE inline void copy_block(const float* from, float* to) { std::memcpy(to, from, block * sizeof(float)); }
-
 // A square of pixels in memory.
 struct Square {
   const float* pixels;
@@ -28,15 +25,15 @@ TRAINCTL_INLINE inline Square square_of(const float* image, std::int64_t rows, s
   if (row >= 0 && column >= 0 && row + size <= rows && column + size <= columns) {
     return {image + (row * columns + column) * channels, columns * channels, channels};
   }
-  const std::int64_t first = std::max<std::int64_t>(0, -column), last = std::min<std::int64_t>(size, columns - column);
+  alignas(64) static constexpr float zeros[block] = {};
   for (int i = 0; i < size; ++i) {
-    float* to = copy + i * size * channels;
-    const bool inside = row + i >= 0 && row + i < rows && first < last;
-    const float* from = image + ((row + i) * columns + column) * channels;
-    const std::int64_t begin = inside ? first * channels : 0, end = inside ? last * channels : 0;
-    for (std::int64_t k = 0; k < begin; k += block) zero(to + k);
-    for (std::int64_t k = begin; k < end; k += block) copy_block(from + k, to + k);
-    for (std::int64_t k = end; k < size * channels; k += block) zero(to + k);
+    for (int j = 0; j < size; ++j) {
+      const std::int64_t r = row + i, c = column + j;
+      const bool inside = r >= 0 && r < rows && c >= 0 && c < columns;
+      const float* from = inside ? image + (r * columns + c) * channels : zeros;
+      float* to = copy + (i * size + j) * channels;
+      for (std::int64_t k = 0; k < channels; k += block) std::memcpy(to + k, inside ? from + k : zeros, sizeof zeros);
+    }
   }
   return {copy, size * channels, channels};
 }

@@ -50,10 +50,11 @@ void with_lanes(const Body& body) {
       return run_avx512([&]() TRAINCTL_INLINE { body(std::integral_constant<int, 16>{}); });
     }
   }
-  if constexpr (only != InstructionSet::avx512)
+  if constexpr (only != InstructionSet::avx512) {
     run_avx2([&]() TRAINCTL_INLINE { body(std::integral_constant<int, 8>{}); });
+  }
 #else
-  body(std::integral_constant<int, 4>{});
+  body(std::integral_constant<int, 8>{});
 #endif
 }
 
