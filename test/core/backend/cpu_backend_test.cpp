@@ -9,8 +9,11 @@
 
 #include "core/backend/choices.h"
 #include "core/backend/cpu/runtime/peaks.h"
+#include "core/backend/cpu/runtime/processor.h"
+#include "core/backend/cpu/simd/product.h"
 #include "core/backend/select.h"
 #include "core/base/error.h"
+#include "core/base/thread_clock.h"
 #include "core/graph/ops/dense.h"
 #include "core/graph/ops/images/convolution.h"
 #include "core/graph/ops/losses/losses.h"
@@ -209,6 +212,24 @@ TEST_CASE("the peak rates of the CPU are measured") {
   CHECK(peaks.float32_gflops > 0.1);
   CHECK(peaks.bfloat16_gflops > 0.01);
   CHECK(peaks.triad_gb_per_s > 0.1);
+
+  // A product of matrices that lie in the first cache comes close to the peak.
+  constexpr std::int64_t rows = 6, columns = 64, depth = 64;
+  const std::vector<float> a(rows * depth, 0.5f), b(depth * columns, 0.25f);
+  std::vector<float> c(rows * columns);
+  constexpr int calls = 2000;
+  double seconds = 1e30;
+  for (int repetition = 0; repetition < 5; ++repetition) {
+    const double start = thread_seconds();
+    for (int i = 0; i < calls; ++i) {
+      cpu::multiply({a.data(), depth, 1, b.data(), columns, c.data(), columns, rows, columns, depth});
+    }
+    seconds = std::min(seconds, thread_seconds() - start);
+  }
+  const double gflops = 2e-9 * calls * static_cast<double>(rows * columns * depth) / seconds;
+  CAPTURE(peaks.float32_gflops, gflops);
+  CHECK(gflops < 1.2 * peaks.float32_gflops);
+  if (cpu::instruction_set() != cpu::InstructionSet::baseline) CHECK(gflops > 0.4 * peaks.float32_gflops);
 }
 
 }  // namespace trainctl::test::cpu_backend_test
