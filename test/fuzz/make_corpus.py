@@ -47,6 +47,7 @@ def arrays():
     save("idx", "compressed", gzip.compress(idx(11, (3,), struct.pack(">3h", 1, -2, 300)), mtime=0))
     x = np.arange(12, dtype=np.float32).reshape(3, 4)
     save("npy", "float32", npy(x))
+    save("npy", "fortran", npy(np.asfortranarray(x)))
     save("npy", "int16_big", npy(np.arange(5, dtype=">i2")))
     save("npy", "scalar", npy(np.float64(2)))
     save("npy", "bool", npy(np.array([[True, False]])))

@@ -12,6 +12,7 @@
 #include "core/base/file_names.h"
 #include "core/base/files.h"
 #include "core/base/format.h"
+#include "io/datasets/arrays/fortran_order.h"
 #include "io/datasets/arrays/inflate.h"
 #include "io/datasets/arrays/zip.h"
 
@@ -122,8 +123,14 @@ void parse_shape(std::string_view text, Array& array) {
   array.shape = Shape(std::move(sizes));
 }
 
-// Sets the type and shape of the array from the first bytes of a file; returns the offset of the values in bytes.
-std::int64_t parse_npy_header(const Bytes& head, Array& array) {
+// The position and the order of the values in a file.
+struct StoredValues {
+  std::int64_t start = 0;  // bytes before them
+  bool fortran_order = false;
+};
+
+// Sets the type and shape of the array from the first bytes of a file.
+StoredValues parse_npy_header(const Bytes& head, Array& array) {
   const auto* bytes = reinterpret_cast<const unsigned char*>(head.in_memory());
   if (head.size() < 12 || std::memcmp(bytes, "\x93NUMPY", 6) != 0) data_error(array.path, "is not an .npy file");
   const int version = bytes[6], minor = bytes[7];
@@ -139,12 +146,15 @@ std::int64_t parse_npy_header(const Bytes& head, Array& array) {
   if (length > longest_npy_header - start || start + length > head.size())
     data_error(array.path, "is truncated within its header");
   const std::string_view header(reinterpret_cast<const char*>(bytes) + start, static_cast<std::size_t>(length));
-  if (after_key(header, "fortran_order", array.path).substr(0, 4) == "True") {
-    data_error(array.path, "is in Fortran order", "save it with numpy.ascontiguousarray");
-  }
+  const bool fortran_order = after_key(header, "fortran_order", array.path).substr(0, 4) == "True";
   parse_type(after_key(header, "descr", array.path), array);
   parse_shape(after_key(header, "shape", array.path), array);
-  return start + length;
+  return {start + length, fortran_order};
+}
+
+// The values of the array, in C order.
+Bytes values_of(const Array& array, const Bytes& stored, bool fortran_order) {
+  return fortran_order ? in_c_order(stored, array.shape, array.element_bytes(), array.path) : stored;
 }
 
 }  // namespace
@@ -185,7 +195,7 @@ Array read_npy(const std::string& path) {
   array.path = path;
   Bytes file = open_data(path);
   const bool gzip = is_gzip(file);
-  const std::int64_t start = parse_npy_header(
+  const auto [start, fortran_order] = parse_npy_header(
       gzip ? inflate_prefix(file, Deflate::gzip, longest_npy_header, path) : prefix(file, longest_npy_header), array);
   const std::int64_t values = checked_bytes(array.shape, array.element_bytes(), path);
   if (gzip) file = inflate_exactly(file, Deflate::gzip, start + values, path);
@@ -193,7 +203,7 @@ Array read_npy(const std::string& path) {
     data_error(path, format("has {} bytes of values, but its header says {}", file.size() - start, values),
                "get the file again");
   }
-  array.bytes = loaded_if_small(file.slice(start, values));
+  array.bytes = loaded_if_small(values_of(array, file.slice(start, values), fortran_order));
   return array;
 }
 
@@ -211,12 +221,13 @@ Array read_npz(const std::string& path, const std::string& name) {
   }
   Array array;
   array.path = path + ":" + name;
-  const std::int64_t start = parse_npy_header(zip_prefix(file, *member, longest_npy_header, array.path), array);
+  const auto [start, fortran_order] =
+      parse_npy_header(zip_prefix(file, *member, longest_npy_header, array.path), array);
   const std::int64_t values = checked_bytes(array.shape, array.element_bytes(), array.path);
   if (member->size - start != values) {
     data_error(array.path, format("has {} bytes of values, but its header says {}", member->size - start, values));
   }
-  array.bytes = zip_bytes(file, *member, array.path).slice(start, values);
+  array.bytes = values_of(array, zip_bytes(file, *member, array.path).slice(start, values), fortran_order);
   return array;
 }
 

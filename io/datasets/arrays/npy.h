@@ -12,8 +12,8 @@
 
 namespace trainctl {
 
-// Reads an .npy file, which may be compressed with gzip. Throws Error{data} if it is not an .npy file, is in Fortran
-// order, or its elements are neither integers nor floats.
+// Reads an .npy file, which may be compressed with gzip. An array in Fortran order is read into memory. Throws
+// Error{data} if it is not an .npy file, or its elements are neither integers nor floats.
 Array read_npy(const std::string& path);
 
 // The header of an .npy file, version 1.0 of the format, after which the elements follow. `type` is NumPy's name of

@@ -127,6 +127,56 @@ TEST_CASE("array files: float16 arrays are read as samples, targets and weights,
   CHECK(weight == 2);
 }
 
+TEST_CASE("array files: arrays in Fortran order have the values of arrays in C order") {
+  const TempFolder folder;
+  // The bytes that numpy.save writes for numpy.asfortranarray([[0, 1, 2], [3, 4, 5]]).
+  const std::vector<std::int32_t> stored{0, 3, 1, 4, 2, 5};
+  write_file(folder / "x.npy", npy("<i4", "(2, 3)", raw(stored), "True"));
+  CHECK(values_of(read_npy(folder / "x.npy")) == std::vector<float>{0, 1, 2, 3, 4, 5});
+
+  // Larger than a piece that is read at a time, with dimensions of one element.
+  const std::vector<std::vector<std::size_t>> shapes{{701, 3, 1, 213}, {5, 4, 3, 2}, {1, 7}, {7, 1, 1}, {3, 400001}};
+  for (const auto& [type, bytes] :
+       {std::pair<std::string, std::size_t>{"|u1", 1}, {"<f2", 2}, {">i4", 4}, {"<i8", 8}}) {
+    for (const std::vector<std::size_t>& shape : shapes) {
+      std::size_t count = 1;
+      std::string sizes;
+      for (const std::size_t size : shape) count *= size, sizes += format("{}, ", size);
+      CAPTURE(type, sizes);
+      const std::string in_c = random_bytes(count * bytes, static_cast<unsigned>(count));
+      std::string in_fortran(in_c.size(), '\0');
+      for (std::size_t i = 0; i < count; ++i) {
+        std::size_t rest = i, at = 0, stride = count;
+        // The index of dimension d counts count / (the product of the sizes up to d) in C order.
+        std::size_t step = 1;
+        for (const std::size_t size : shape) {
+          stride /= size;
+          at += rest / stride * step;
+          rest %= stride;
+          step *= size;
+        }
+        in_c.copy(in_fortran.data() + at * bytes, bytes, i * bytes);
+      }
+      const auto bytes_in = [](const Array& array) {
+        std::string all(static_cast<std::size_t>(array.bytes.size()), '\0');
+        array.bytes.read(0, all.data(), array.bytes.size());
+        return all;
+      };
+      const std::string file = npy(type, format("({})", sizes), in_fortran, "True");
+      write_file(folder / "f.npy", file);
+      CHECK((bytes_in(read_npy(folder / "f.npy")) == in_c));
+      write_file(folder / "f.npy.gz", gzip(file));
+      CHECK((bytes_in(read_npy(folder / "f.npy.gz")) == in_c));
+      for (const bool deflated : {false, true}) {
+        write_file(folder / "f.npz", zip("x.npy", file, deflated, true));
+        CHECK((bytes_in(read_npz(folder / "f.npz", "x")) == in_c));
+      }
+    }
+  }
+  write_file(folder / "none.npy", npy("<f4", "(0, 3)", "", "True"));
+  CHECK(read_npy(folder / "none.npy").bytes.size() == 0);
+}
+
 TEST_CASE("array files: a gzip file of several members is read whole") {
   const TempFolder folder;
   const std::string pixels = random_bytes(300'000, 4), file = idx(8, {1000, 300}, pixels);

@@ -77,7 +77,7 @@ TEST_CASE("invalid npy and npz files are refused") {
   const std::string values = random_bytes(16, 1);
   with_x(npy("<f4", "(2, 2)", raw(std::vector<float>{1, 2, 3, 4})), {"no error"});
   with_x(npy("<f4", "(2, 2)", values.substr(1)), {"x.npy", "15 bytes"});
-  with_x(npy("<f4", "(2, 2)", values, "True"), {"x.npy", "Fortran"});
+  with_x(npy("<f4", "(2, 2)", values.substr(1), "True"), {"x.npy", "15 bytes"});
   with_x(npy("<c8", "(2, 1)", values), {"x.npy", "c8"});
   with_x(npy("<f4", "(2, -2)", values), {"x.npy", "shape"});
   with_x(npy("<f4", "(2000000000, 2000000000, 2000000000)", values), {"x.npy", "impossible shape"});
