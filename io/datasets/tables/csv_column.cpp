@@ -135,8 +135,10 @@ void refuse_field(const FieldLocation& location, std::string_view text, const st
   const std::string_view shown = text.substr(0, 40);
   const auto or_else = [&](const char* usual) { return remedy.empty() ? std::string(usual) : remedy; };
   if (text.empty()) {
-    data_error(location.path, format("{} is empty", where(location)),
-               or_else("leave out lines with missing values, or choose with `missing` what replaces them"));
+    data_error(
+        location.path, format("{} is empty", where(location)),
+        or_else("choose with `missing` what replaces missing values or, unless the lines are a series, leave out "
+                "such lines"));
   }
   if (is_mark(text)) {
     data_error(location.path, format("{}: '{}' is not a number, but means a missing value", where(location), shown),

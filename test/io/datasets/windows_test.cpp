@@ -143,6 +143,42 @@ TEST_CASE("columns are standardised by the rows of the training windows alone") 
   for (std::size_t k = 0; k < 3; ++k) CHECK(window[k] == Approx((series.load[35 + k] - mean) / deviation).margin(1e-5));
 }
 
+TEST_CASE("empty fields of a series are replaced as `missing` says, or are an error with their line and column") {
+  const TempFolder folder;
+  const Series series = random_series(40);
+  std::string text = "load,level\n";
+  double sum = 0;
+  constexpr std::size_t empty = 6;  // among the training rows
+  for (std::size_t i = 0; i < series.load.size(); ++i) {
+    text += format("{},{}\n", i == empty ? "" : format("{}", series.load[i]), series.level[i]);
+    if (i != empty && i < 30) sum += double{series.load[i]};
+  }
+  write_file(folder / "s.csv", text);
+  const auto windows = [&](const std::string& more) {
+    const std::string yaml = format(
+        "{{dataset: csv, path: {}, columns: [load], target: level, windows: "
+        "{{sequence_length: 3}}, validation: {{split: 0.25}}{}}}",
+        folder / "s.csv", more);
+    const Data data(data_options(yaml), 1, values);
+    const auto source = data.training(data.samples(SplitKind::training), {}, {1, 0, 0});
+    const Batch& batch = source->next();
+    std::vector<float> found;
+    for (std::int64_t i = 0; i < batch.count; ++i) {
+      const auto first = static_cast<std::size_t>(batch.samples.as<std::int64_t>()[i]);
+      if (first <= empty && first + 3 > empty) {
+        found.push_back(batch.inputs[0].as<float>()[static_cast<std::size_t>(3 * i) + empty - first]);
+      }
+    }
+    return found;
+  };
+  CHECK_THROWS_WITH(windows(""), Contains("s.csv: line 8, column 'load' is empty") && Contains("unless the lines are a "
+                                                                                               "series"));
+  CHECK(windows(", missing: 2.5") == std::vector<float>{2.5f, 2.5f, 2.5f});
+  const std::vector<float> means = windows(", missing: mean");
+  REQUIRE(means.size() == 3);
+  for (const float mean : means) CHECK(mean == Approx(sum / 29));
+}
+
 TEST_CASE("a series of tokens gives windows of tokens, with the class of a later row") {
   const TempFolder folder;
   std::string x, y;
