@@ -113,7 +113,8 @@ Subcommand init_subcommand() {
             app.add_option(
                    "PATH", options->path,
                    "A folder of images, WAV files or NIfTI volumes in class folders, a folder of images and one of "
-                   "their masks, a .csv file, a folder or file of arrays, or a folder or file of text")
+                   "their masks or of the images that are their targets, a .csv file, a folder or file of arrays, or a "
+                   "folder or file of text")
                 ->type_name("");
             app.add_option("-o,--out", options->folder, "The folder for the config")->type_name("DIR");
             app.add_option("--target", options->target,
@@ -124,7 +125,7 @@ Subcommand init_subcommand() {
                    [options](const std::string& kind) {
                      options->targets = kind == "values" ? TargetsAre::values : TargetsAre::classes;
                    },
-                   "For arrays and tables: the kind of targets; default: init finds out")
+                   "For arrays, tables and pairs of images: the kind of targets; default: init finds out")
                 ->check(CLI::IsMember({"classes", "values"}))
                 ->type_name("classes|values");
             app.add_flag("--force", options->force, "Replaces the files if they exist");

@@ -28,8 +28,9 @@ void check_alike(const Dataset& other, const Dataset& first, bool any_size) {
   }
   if (a.dtype != b.dtype) refuse("values of type", std::string(name_of(b.dtype)), std::string(name_of(a.dtype)));
   if ((a.classes > 0) != (b.classes > 0)) refuse("targets that are", values_text(b), values_text(a));
-  if (!a.masks && !(a.target == b.target)) refuse("targets of", values_text(b), values_text(a));
-  if (!a.masks && !(a.weight == b.weight)) refuse("weights of shape", to_string(b.weight), to_string(a.weight));
+  const bool images = a.masks || a.image_targets;  // of any size
+  if (!images && !(a.target == b.target)) refuse("targets of", values_text(b), values_text(a));
+  if (!images && !(a.weight == b.weight)) refuse("weights of shape", to_string(b.weight), to_string(a.weight));
   const std::size_t named = std::min(a.class_names.size(), b.class_names.size());
   for (std::size_t c = 0; c < named; ++c) {
     if (a.class_names[c] != b.class_names[c]) {

@@ -38,8 +38,10 @@ struct DatasetInfo {
   std::string warning;             // text about data that is not read; may be empty
   bool ignores_positions = false;  // weights are a mask: positions of weight 0 do not exist for loss and metrics
   bool masks = false;              // samples are masks: bytes [height, width, 1] of class numbers
-  std::int64_t sampling_rate = 0;  // sound: values of a channel in a second; 0: unknown
-  double scale = 1, offset = 0;    // a stored value v means scale * v + offset
+  // Samples are the targets: images of values, bytes [height, width, channels], which have transforms of their own.
+  bool image_targets = false;
+  std::int64_t sampling_rate = 0;          // sound: values of a channel in a second; 0: unknown
+  double scale = 1, offset = 0;            // a stored value v means scale * v + offset
   std::shared_ptr<const TableInfo> table;  // csv: the columns of the training split, which all splits use
   // text_classification: the words of the training split from number 2 on; null if a tokenizer numbers tokens.
   std::shared_ptr<const std::vector<std::string>> vocabulary;

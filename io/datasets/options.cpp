@@ -13,7 +13,7 @@ namespace trainctl {
 const ChoiceTable& dataset_choices() {
   static const ChoiceTable table{
       "data set",
-      {idx_choice(), image_folder_choice(), segmentation_folder_choice(), image_text_choice(),
+      {idx_choice(), image_folder_choice(), segmentation_folder_choice(), image_pairs_choice(), image_text_choice(),
        audio_classification_choice(), nifti_choice(), npy_choice(), csv_choice(), cifar10_choice(), tfrecord_choice(),
        webdataset_choice(), text_choice(), text_classification_choice(), synthetic_choice()}};
   return table;
@@ -24,7 +24,10 @@ namespace {
 // Calls visit(list) for each list of paths.
 template <class Visit>
 void for_each_list(const DataLocations& where, Visit visit) {
-  for (const auto* list : {&where.path, &where.images, &where.labels, &where.weights, &where.masks}) visit(*list);
+  for (const auto* list :
+       {&where.path, &where.images, &where.labels, &where.weights, &where.masks, &where.target_images}) {
+    visit(*list);
+  }
   for (const auto* by_name : {&where.x, &where.y}) {
     for (const auto& entry : by_name->entries) visit(entry.value);
   }
@@ -46,7 +49,7 @@ std::vector<DataLocation> DataLocations::pieces() const {
   std::vector<DataLocation> found;
   for (std::size_t i = 0; i < count; ++i) {
     found.push_back({item(path, i), item(images, i), item(labels, i), item(x, i), item(y, i), item(weights, i),
-                     item(masks, i), samples});
+                     item(masks, i), item(target_images, i), samples});
   }
   return found;
 }

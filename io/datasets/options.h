@@ -29,6 +29,7 @@ struct DataLocation {
   ByName<Path> x, y;                    // npy
   Path weights;                         // npy
   Path masks;                           // segmentation_folder
+  Path target_images;                   // image_pairs
   std::optional<std::int64_t> samples;  // synthetic
 };
 
@@ -38,7 +39,7 @@ struct DataLocations {
   OneOrMore<Path> path;
   OneOrMore<Path> images, labels;
   ByName<OneOrMore<Path>> x, y;
-  OneOrMore<Path> weights, masks;
+  OneOrMore<Path> weights, masks, target_images;
   std::optional<std::int64_t> samples;
 
   // One location for each item of the lists, at least one; the items at the same position of all lists belong together.
@@ -113,6 +114,8 @@ struct DatasetOptions : Options, DataLocations {
   // Whether targets are masks of the images, with a class for each pixel, and whether each pixel then has a weight.
   virtual bool holds_masks() const { return false; }
   virtual bool weighs_pixels() const { return false; }
+  // Whether targets are images of values, for which `data.target_transform` is.
+  virtual bool holds_image_targets() const { return false; }
   // Whether samples are image files, which take time to decode.
   virtual bool holds_image_files() const { return false; }
   // Opens the data sets for all inputs and outputs of a model; by default one data set for one input and one output.
@@ -145,6 +148,7 @@ std::vector<std::string> paths_of(const std::vector<DataLocation>& pieces, const
 Section idx_choice();
 Section image_folder_choice();
 Section segmentation_folder_choice();
+Section image_pairs_choice();
 Section image_text_choice();
 Section audio_classification_choice();
 Section nifti_choice();

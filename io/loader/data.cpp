@@ -45,6 +45,20 @@ class TrainingStatistics final : public StatisticsSource {
   std::vector<Statistics>& found_;
 };
 
+// Returns the statistics that were measured for the inputs once more, for their targets.
+class RepeatedStatistics final : public StatisticsSource {
+ public:
+  explicit RepeatedStatistics(std::vector<Statistics> measured) : measured_(std::move(measured)) {}
+
+  Statistics measure(const TransformPlan&) override {
+    return next_ < measured_.size() ? measured_[next_++] : Statistics{{0}, {1}};  // with Data::Measure::no
+  }
+
+ private:
+  std::vector<Statistics> measured_;
+  std::size_t next_ = 0;
+};
+
 // Returns the types in which the data sets of the splits store an input.
 std::vector<DType> stored_types(const OpenedSplits& splits, std::size_t input) {
   std::vector<DType> types;
@@ -146,13 +160,15 @@ Data::Data(const DataOptions& options, std::uint64_t seed, const DataUse& use, M
         plan_input(options, training.inputs[i]->info(), stored_types(opened, i), use.inputs[i].name, statistics));
     kept_.push_back({training.inputs[i]->info(), {measured_.begin() + before, measured_.end()}});
   }
+  const std::optional<TransformPlan> target_plan = this->target_plan(*opened[0], use, plans[0], measure);
   SampleClassWeights class_weights;
   if (use.class_weights) class_weights = class_weights_of(use, training, opened[0]->subset);
   std::string fingerprints;
   for (std::size_t p = 0; p < opened.size(); ++p) {
     if (!opened[p]) continue;
     const DatasetGroup& group = opened[p]->group;
-    splits_[p] = make_split(options, seed, *opened[p], training, plans, p == 0 ? class_weights : SampleClassWeights{},
+    splits_[p] = make_split(options, seed, *opened[p], training, plans, target_plan ? &*target_plan : nullptr,
+                            p == 0 ? class_weights : SampleClassWeights{},
                             p == 0 ? mixing_of(options, plans, training) : nullptr, measure == Measure::yes);
     if (caching_pays(options, group, plans)) {
       info_.cached_bytes = checked_add(info_.cached_bytes, splits_[p]->cached_bytes());
@@ -203,6 +219,24 @@ Data::Data(const DataOptions& options, std::uint64_t seed, const DataUse& use, M
   info_.training_samples = samples(SplitKind::training);
   info_.validation_samples = samples(SplitKind::validation);
   info_.fingerprint = format("{:016x}", xxh3(fingerprints.data(), fingerprints.size()));
+}
+
+std::optional<TransformPlan> Data::target_plan(const OpenedSplit& training, const DataUse& use, const InputPlan& images,
+                                               Measure measure) {
+  const Dataset& targets = *training.group.targets[0];
+  if (!targets.info().image_targets || options_.target_is_input() || use.targets[0].unused) return std::nullopt;
+  const DatasetInfo& inputs = training.group.inputs[0]->info();
+  const std::string& name = use.inputs[0].name;
+  if (!options_.target_transform) {
+    RepeatedStatistics same(kept_[0].measured);
+    kept_targets_.push_back({targets.info(), kept_[0].measured});
+    return plan_targets(options_, name, inputs, images.plan, targets.info(), same);
+  }
+  const auto before = std::ssize(measured_);
+  TrainingStatistics own(targets, training.subset, std::max(1, workers(0)), options_.on_error, measure, measured_);
+  TransformPlan plan = plan_targets(options_, name, inputs, images.plan, targets.info(), own);
+  kept_targets_.push_back({targets.info(), {measured_.begin() + before, measured_.end()}});
+  return plan;
 }
 
 int Data::workers(int cores) const {

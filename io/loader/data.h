@@ -16,7 +16,10 @@ namespace trainctl {
 
 class DataSplit;
 class FlightRecord;
+struct InputPlan;
 struct LoaderOptions;
+struct OpenedSplit;
+struct TransformPlan;
 
 class Data {
  public:
@@ -40,6 +43,8 @@ class Data {
   const std::vector<Statistics>& measured() const { return measured_; }
   // The info about the model's inputs that `predict` needs, in their order.
   const std::vector<KeptInput>& kept_inputs() const { return kept_; }
+  // The info about targets that are images, with which `predict` writes images; empty for other targets.
+  const std::vector<KeptInput>& kept_targets() const { return kept_targets_; }
 
   // Returns an endless source of the training split's batches from position `start` on. `batch_size` counts the samples
   // of all ranks. `cores` limits this rank's workers if `workers` is auto; 0: the cores that the process may use.
@@ -66,6 +71,9 @@ class Data {
                                           const std::function<FlightRecord*()>& flight = {}) const;
 
  private:
+  // Makes the plan of targets that are images, and keeps the info about them; nullopt for other targets.
+  std::optional<TransformPlan> target_plan(const OpenedSplit& training, const DataUse& use, const InputPlan& images,
+                                           Measure measure);
   int workers(int cores) const;
   std::vector<TargetEncoding> encodings_of(const std::vector<TargetEncoding>& given) const;
 
@@ -75,6 +83,7 @@ class Data {
   std::array<std::shared_ptr<const DataSplit>, 3> splits_;  // indexed by SplitKind
   std::vector<Statistics> measured_;
   std::vector<KeptInput> kept_;  // one for each input
+  std::vector<KeptInput> kept_targets_;
 };
 
 // Returns the bytes of host memory that the batches of a run take on one rank: the sum of BatchSource::batch_bytes() of

@@ -26,12 +26,13 @@ template <class T>
 Keys<T> with_location(Keys<T> keys) {
   return std::move(keys)
       .key("path", &T::path, "Like the data set's `path`. All these keys also accept lists.")
-      .key("images", &T::images, "idx: the file of samples; segmentation_folder: the folder of images.")
+      .key("images", &T::images, "idx: the file of samples; segmentation_folder and image_pairs: the folder of images.")
       .key("labels", &T::labels, "idx: the file of labels.")
       .key("x", &T::x, "npy: the file of samples, or one for each input.")
       .key("y", &T::y, "npy: the file of targets, or one for each output.")
       .key("weights", &T::weights, "npy: the file of weights.")
       .key("masks", &T::masks, "segmentation_folder: the folder of masks.")
+      .key("target_images", &T::target_images, "image_pairs: the folder of targets.")
       .key("samples", &T::samples, "synthetic: the number of samples.", between(1, max_synthetic_samples));
 }
 
@@ -42,6 +43,19 @@ void check_horizon(const DataOptions& options, const Node& node, Reader& reader)
   if (horizon == nullptr || !options.target_is_input() || parse_integer(horizon->text).value_or(0) <= 1) return;
   reader.error(horizon->location,
                "with `label_mode: input` the target is the window itself, and not a row after it: leave `horizon` out");
+}
+
+// Reports `target_transform` for targets that are not images of values.
+void check_target_transform(const DataOptions& options, const Node& node, Reader& reader) {
+  if (!options.target_transform || !options.dataset) return;
+  const Node* steps = node.find("target_transform");
+  const SourceLocation& location = steps != nullptr ? steps->location : node.location;
+  if (!options.dataset.as<DatasetOptions>().holds_image_targets()) {
+    reader.error(location, format("`target_transform` is for targets that are images (image_pairs), which {} has not",
+                                  options.dataset.name));
+  } else if (options.target_is_input()) {
+    reader.error(location, "with `label_mode: input` the target is the sample itself: leave `target_transform` out");
+  }
 }
 
 }  // namespace
@@ -131,6 +145,9 @@ Keys<DataOptions> DataOptions::keys() {
       .key("augment", &DataOptions::augment,
            "Random operations on samples, in training only; for several inputs, one list for each by name, with the "
            "same random numbers.")
+      .key("target_transform", &DataOptions::target_transform,
+           "image_pairs: the operations on every target, before the steps of `augment` that move pixels; none: the "
+           "operations of `transform`, with the same statistics. Targets of another size than the samples need it.")
       .key("shuffle", &DataOptions::shuffle,
            "Whether samples are shuffled in every epoch; otherwise they are in the order of the data set.")
       .key("cache", &DataOptions::cache,
@@ -155,6 +172,7 @@ Keys<DataOptions> DataOptions::keys() {
         check_keys(options, node, "validation", reader);
         check_keys(options, node, "test", reader);
         check_horizon(options, node, reader);
+        check_target_transform(options, node, reader);
         if (options.dataset) options.dataset.as<DatasetOptions>().check_lengths(options.dataset.location, reader);
       });
 }

@@ -39,6 +39,7 @@ struct DataOptions {
   ByName<LabelMode> label_mode;                            // for each output
   ByName<ChoicesOf<transform_choices>> transform;          // for each input
   ByName<ChoicesOf<augment_choices>> augment;
+  std::optional<ChoicesOf<transform_choices>> target_transform;  // for targets that are images
   bool shuffle = true;
   CacheKind cache = CacheKind::none;
   Path cache_path;

@@ -75,6 +75,14 @@ NamedSplit split_named(const std::string& name) {
   return found;
 }
 
+std::string split_folder(const std::string& folder, NamedSplit split) {
+  for (const FolderEntry& entry : list_folder(folder)) {
+    const std::string path = folder + "/" + entry.name;
+    if (split_named(entry.name) == split && is_folder(path)) return path;
+  }
+  return "";
+}
+
 ClassSplits class_splits(const std::string& folder, const HasFiles& has_files) {
   const std::string root = unwrapped(folder, has_files);
   std::map<NamedSplit, std::string> splits;

@@ -15,6 +15,9 @@ enum class NamedSplit { none, training, validation, test };
 // "seg_train", "test_set".
 NamedSplit split_named(const std::string& name);
 
+// The folder of a split in a folder; "" if there is none.
+std::string split_folder(const std::string& folder, NamedSplit split);
+
 // Whether a folder, or a folder below it, has files of the data set.
 using HasFiles = std::function<bool(const std::string& folder)>;
 

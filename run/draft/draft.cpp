@@ -38,6 +38,7 @@ std::string config_name_for(const std::string& path) {
 
 std::vector<Draft> drafts_for(const DraftRequest& request) {
   if (!is_folder(request.path)) {
+    if (has_ending(request.path, {".csv"}) && holds_pairs(request)) return draft_for_pairs(request);
     if (has_ending(request.path, {".csv", ".tsv"})) return draft_for_table(request);
     if (has_ending(request.path, {".npz"})) return draft_for_arrays(request);
     if (is_text_file(request.path)) return draft_for_text(request);
@@ -49,7 +50,8 @@ std::vector<Draft> drafts_for(const DraftRequest& request) {
   } else {
     if (holds_table(request.path)) return draft_for_table(request);
     if (holds_arrays(request.path)) return draft_for_arrays(request);
-    if (holds_masks(request.path)) return draft_for_masks(request);
+    if (request.targets != TargetsAre::values && holds_masks(request.path)) return draft_for_masks(request);
+    if (holds_pairs(request)) return draft_for_pairs(request);
     if (holds_images(request.path)) return draft_for_images(request);
     if (holds_sounds(request.path)) return draft_for_sounds(request);
     if (holds_volumes(request.path)) return draft_for_volumes(request);
@@ -58,12 +60,13 @@ std::vector<Draft> drafts_for(const DraftRequest& request) {
   if (is_folder(request.path) && !list_images(request.path).images.empty()) {
     data_error(request.path, "holds images, but no folders of classes",
                "move the images of each class into a folder with the name of the class; images with masks belong into "
-               "the folders images and masks");
+               "the folders images and masks, pairs of images into the folders images and targets");
   }
   throw Error(
       ErrorKind::data, request.path + ": init does not recognize this data",
       "it recognizes a folder with a folder of images, WAV files or NIfTI volumes for each class (or train/ and "
-      "validation/ with such folders), a folder of images and one of their masks, a .csv file, an .npz file with x and "
+      "validation/ with such folders), a folder of images and one of their masks or of the images that are their "
+      "targets, a .csv file, an .npz file with x and "
       "y, a folder with x.npy and y.npy, MNIST's "
       "IDX files, and text: "
       "a file or folder of .txt, .md or .jsonl files, or a folder of .txt files for each class; "
@@ -72,7 +75,7 @@ std::vector<Draft> drafts_for(const DraftRequest& request) {
 
 void refuse_targets(const DraftRequest& request, const std::string& reason) {
   if (request.targets == TargetsAre::found_out) return;
-  throw Error(ErrorKind::config, format("--targets is for arrays and tables: {}", reason));
+  throw Error(ErrorKind::config, format("--targets is for arrays, tables and pairs of images: {}", reason));
 }
 
 const std::vector<std::string>& training_names() {

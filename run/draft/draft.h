@@ -43,6 +43,7 @@ std::vector<Draft> draft_for_images(const DraftRequest& request);   // a folder 
 std::vector<Draft> draft_for_sounds(const DraftRequest& request);   // the same for WAV files
 std::vector<Draft> draft_for_volumes(const DraftRequest& request);  // the same for NIfTI files
 std::vector<Draft> draft_for_masks(const DraftRequest& request);    // a folder of images and one of their masks
+std::vector<Draft> draft_for_pairs(const DraftRequest& request);    // two folders of images, or a table of pairs
 std::vector<Draft> draft_for_table(const DraftRequest& request);    // a .csv or .tsv file, or a folder with train.csv
 std::vector<Draft> draft_for_arrays(const DraftRequest& request);   // a folder of IDX or .npy files, or an .npz file
 std::vector<Draft> draft_for_text(const DraftRequest& request);     // a file or folder of text or lines of JSON
@@ -50,6 +51,7 @@ std::vector<Draft> draft_for_text(const DraftRequest& request);     // a file or
 // Whether a folder holds the data that the functions above read.
 bool holds_images(const std::string& folder);
 bool holds_masks(const std::string& folder);
+bool holds_pairs(const DraftRequest& request);
 bool holds_sounds(const std::string& folder);
 bool holds_volumes(const std::string& folder);
 bool holds_table(const std::string& folder);

@@ -1,7 +1,6 @@
 // Writes configs for folders of images: a recommended one, a small one and a large one.
 #include <algorithm>
 #include <cstdint>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +14,8 @@
 #include "io/datasets/images/image_files.h"
 #include "run/draft/class_splits.h"
 #include "run/draft/draft.h"
+#include "run/draft/image_look.h"
+#include "run/draft/pair_folders.h"
 
 namespace trainctl {
 namespace {
@@ -26,21 +27,12 @@ struct ImageLook {
   bool gray = true;
 };
 
-constexpr std::size_t max_tried = 60;      // images that are decoded
 constexpr std::int64_t smallest_side = 8;  // smaller images are enlarged, so that the networks can halve them
 
 bool has_images(const std::string& folder) { return !list_images(folder).images.empty(); }
 
 std::vector<std::string> images_of(const std::string& split) {
   return files_of_classes(split, [](const std::string& folder) { return list_images(folder).images; });
-}
-
-// Up to max_tried images, evenly spread over the folder.
-std::vector<std::string> tried_images(const std::vector<std::string>& images) {
-  const std::size_t count = std::min(images.size(), max_tried);
-  std::vector<std::string> tried;
-  for (std::size_t i = 0; i < count; ++i) tried.push_back(images[i * images.size() / count]);
-  return tried;
 }
 
 // Reads an image. Returns why it cannot be read, or "".
@@ -52,14 +44,6 @@ std::string failure_to_read(const std::string& path, Sample& sample) {
     if (error.kind() != ErrorKind::data) throw;
     return error.what();
   }
-}
-
-bool is_gray(const Sample& sample) {
-  const auto* values = static_cast<const std::uint8_t*>(sample.values);
-  for (std::int64_t i = 0; i < sample.shape.count(); i += 3) {
-    if (values[i] != values[i + 1] || values[i] != values[i + 2]) return false;
-  }
-  return true;
 }
 
 // Describes the images in the folders (some of which may be "") that cannot be read: all empty files, and those among
@@ -155,26 +139,15 @@ std::string steps_text(const ImageModel& model, const ImageLook& look) {
   return text + "    - random_flip: horizontal     # not for digits and text\n";
 }
 
-// Refuses two folders that are pairs of images and not classes: their names say so, and they have the same files.
-void refuse_pairs(const std::string& split, const std::vector<std::string>& folders) {
-  static const std::set<std::set<std::string>> pairs{{"input", "target"},   {"inputs", "targets"}, {"input", "output"},
-                                                     {"inputs", "outputs"}, {"noisy", "clean"},    {"lr", "hr"},
-                                                     {"source", "target"},  {"blurred", "sharp"}};
-  std::set<std::string> names;
-  for (const std::string& folder : folders) names.insert(lower_case(folder));
-  if (folders.size() != 2 || !pairs.contains(names)) return;
-  std::vector<std::string> files[2];
-  for (std::size_t i = 0; i < 2; ++i) {
-    for (const std::string& image : list_images(split + "/" + folders[i]).images) {
-      files[i].push_back(without_ending(image));
-    }
-  }
-  if (files[0] != files[1]) return;
-  data_error(split,
-             format("its folders '{}' and '{}' seem to hold pairs of images, and not classes", folders[0], folders[1]),
-             "no data set of folders has images of values as targets: store both as arrays of shape [n, height, width, "
-             "channels], numpy.savez('pairs.npz', x=..., y=...), for which init writes a config; if they are classes, "
-             "give the folders other names");
+// A note on two classes with images of the same names, which may be pairs of images; "" for others.
+std::string note_on_pairs(const std::string& split, const std::vector<std::string>& classes,
+                          const DraftRequest& request) {
+  if (classes.size() != 2 || request.targets != TargetsAre::found_out) return "";
+  if (!have_equal_names(split + "/" + classes[0], split + "/" + classes[1])) return "";
+  return format(
+      "the folders '{}' and '{}' are taken for classes; if the images of one are the targets of those of the "
+      "same names in the other, use --targets values",
+      classes[0], classes[1]);
 }
 
 }  // namespace
@@ -182,7 +155,7 @@ void refuse_pairs(const std::string& split, const std::vector<std::string>& fold
 bool holds_images(const std::string& folder) { return has_class_splits(folder, has_images); }
 
 std::vector<Draft> draft_for_images(const DraftRequest& request) {
-  refuse_targets(request, "the classes of images are their folders");
+  if (request.targets != TargetsAre::classes) refuse_targets(request, "the classes of images are their folders");
   const ClassSplits splits = class_splits(request.path, has_images);
   const ImageLook look = look_at_images(splits.training);
   const std::string unreadable = unreadable_images({splits.training, splits.validation, splits.test});
@@ -191,7 +164,6 @@ std::vector<Draft> draft_for_images(const DraftRequest& request) {
       (unreadable.empty() ? "" : "  on_error: skip                  # " + in_comment(unreadable) + "\n");
   const DataInfo info = info_of(request, data + "  transform: [{resize: [8, 8]}]\n", false);
   require_two_classes(info, splits.training);
-  refuse_pairs(splits.training, info.targets[0].class_names);
   const std::int64_t classes = info.targets[0].classes;
   std::string left_out;  // text on what all splits left out
   for (const std::string& warning : info.warnings) left_out += "; " + warning;
@@ -213,6 +185,9 @@ std::vector<Draft> draft_for_images(const DraftRequest& request) {
                    "  schedule: {name: cosine, warmup: 1 epoch}\n\n"
                    "checkpoint:\n  monitor: val_accuracy           # the metric by which checkpoints/best is chosen\n");
     drafts.push_back(std::move(draft));
+  }
+  if (const std::string note = note_on_pairs(splits.training, info.targets[0].class_names, request); !note.empty()) {
+    drafts[0].notes.push_back(note);
   }
   return drafts;
 }

@@ -43,15 +43,6 @@ MaskFolders folders_in(const std::string& folder) {
   return has_image_files(found.images) && has_image_files(found.masks) ? found : MaskFolders();
 }
 
-// The folder of a split in a folder; "" if there is none.
-std::string folder_of(const std::string& folder, NamedSplit split) {
-  for (const FolderEntry& entry : list_folder(folder)) {
-    const std::string path = folder + "/" + entry.name;
-    if (split_named(entry.name) == split && is_folder(path)) return path;
-  }
-  return "";
-}
-
 // Looks for folders with the usual names: images and masks side by side, in a folder for each split, or with a folder
 // for each split in both. Returns none if there are no such folders with images.
 MaskSplits mask_splits(const std::string& folder) {
@@ -59,10 +50,10 @@ MaskSplits mask_splits(const std::string& folder) {
   const MaskFolders all = folders_in(folder);
   const auto split = [&](NamedSplit name) -> MaskFolders {
     if (!all.found()) {
-      const std::string path = folder_of(folder, name);
+      const std::string path = split_folder(folder, name);
       return path.empty() ? MaskFolders() : folders_in(path);
     }
-    const MaskFolders inner{folder_of(all.images, name), folder_of(all.masks, name)};
+    const MaskFolders inner{split_folder(all.images, name), split_folder(all.masks, name)};
     return has_image_files(inner.images) && has_image_files(inner.masks) ? inner : MaskFolders();
   };
   splits.training = split(NamedSplit::training);
@@ -124,7 +115,7 @@ MaskKeys keys_for(const MaskLook& look, const std::string& folder) {
   if (values.size() > most_classes) {
     data_error(folder, format("the masks have {} different values, like images", values.size()),
                "store a class number for each pixel; JPEG and smooth edges change the numbers. To learn values instead "
-               "of classes, store images and targets as arrays (data set npy)");
+               "of classes, use --targets values");
   }
   std::string list;
   for (const int value : values) list += format("{}{}", list.empty() ? "" : ", ", value);

@@ -77,6 +77,7 @@ NetworkWeights load_untrained(const RunSpec& spec) {
   if (reads_data(spec)) {
     const Data data(spec.data, spec.seed, data_use(spec));
     kept = data.kept_inputs();
+    if (!data.kept_targets().empty()) metadata[kept_target_key] = write_kept_inputs(data.kept_targets());
     const std::vector<std::string>& names = data.info().targets[0].class_names;
     if (!names.empty()) metadata[class_names_key] = write_class_names(names);
   } else {

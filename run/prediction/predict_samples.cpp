@@ -14,6 +14,7 @@
 #include "core/base/table.h"
 #include "io/checkpoint/atomic_file.h"
 #include "io/checkpoint/load.h"
+#include "io/loader/inputs/input_plan.h"
 #include "io/loader/prediction_data.h"
 #include "parallel/checkpoint/restore.h"
 #include "parallel/comm/text.h"
@@ -35,6 +36,7 @@ using Put = std::function<bool(const std::string& text)>;
 struct Trained {
   std::optional<NetworkWeights> weights;  // on rank 0
   std::vector<KeptInput> inputs;          // on all ranks
+  std::vector<KeptInput> targets;         // on rank 0: of targets that are images
 };
 
 Trained load_trained(const RunSpec& spec, const TrainedNetwork& network, std::size_t inputs, RankContext& context,
@@ -45,6 +47,9 @@ Trained load_trained(const RunSpec& spec, const TrainedNetwork& network, std::si
     trained.weights = network.load(spec, "predicts with the weights of");
     const auto& metadata = trained.weights->checkpoint.manifest.metadata;
     if (const auto found = metadata.find(kept_input_key); found != metadata.end()) kept = found->second;
+    if (const auto found = metadata.find(kept_target_key); found != metadata.end()) {
+      trained.targets = read_kept_inputs(found->second);
+    }
   }
   kept = broadcast_text(kept, 0, context.world.communicator(), host);
   if (!kept.empty()) trained.inputs = read_kept_inputs(kept);
@@ -87,18 +92,24 @@ Answers answers_of(const OutputMeanings& outputs, const Predictions& found, std:
   return answers;
 }
 
-// Throws CollectiveError where PictureWriter() and require_no_input() throw Error. Predicted images of a network whose
-// target is its input are written in the value range of the input's files.
+// The map from bytes to the values of predicted images: that of the targets or, for a network whose target is its
+// input, that of the input's files. nullopt if neither are images.
+std::optional<Affine> picture_scaling(const RunSpec& spec, const Trained& trained, const PredictionData& data) {
+  if (spec.data.target_is_input()) return data.scaling();
+  if (trained.targets.empty()) return std::nullopt;
+  return kept_target_scaling(spec.data, input_names(spec.model)[0], trained.targets[0]);
+}
+
+// Throws CollectiveError where PictureWriter() and require_no_input() throw Error.
 PictureWriter picture_writer(const RunSpec& spec, const std::string& folder, const OutputMeanings& outputs,
-                             const PredictionData& data) {
+                             const Trained& trained, const PredictionData& data) {
   std::vector<std::string> names, inputs;
   for (std::int64_t i = 0; i < data.samples(); ++i) {
     names.push_back(data.short_name_of(i));
     inputs.push_back(data.name_of(i));
   }
   try {
-    PictureWriter writer(folder, outputs, std::move(names),
-                         spec.data.target_is_input() ? data.scaling() : std::nullopt);
+    PictureWriter writer(folder, outputs, std::move(names), picture_scaling(spec, trained, data));
     writer.require_no_input(inputs);
     return writer;
   } catch (const Error& error) {
@@ -129,9 +140,10 @@ void predict_samples(const RunSpec& spec, const PredictionRequest& request, Rank
   std::vector<std::string> names;  // names of the first output's classes, on rank 0
   if (checkpoint != nullptr) names = read_class_names(checkpoint->manifest.metadata);
   const OutputMeanings outputs = meanings_of(spec, predictor.outputs(), names);
-  const auto pictures = request.folder.empty()
-                            ? std::nullopt
-                            : std::optional<PictureWriter>(picture_writer(spec, request.folder, outputs, data));
+  const auto pictures =
+      request.folder.empty()
+          ? std::nullopt
+          : std::optional<PictureWriter>(picture_writer(spec, request.folder, outputs, trained, data));
   context.end_start();
   if (world.rank() != 0) {
     predictor.run(*source, {});

@@ -54,6 +54,9 @@ TrainingPlan plan_of(const RankRun& run, const RunSpec& spec, const Job& job, co
   plan.metadata =
       run_metadata(job, run.data.info(), ranks, *spec.train.batch_size, plan.loop.total_steps - phase.step, shares);
   plan.metadata[kept_input_key] = write_kept_inputs(run.data.kept_inputs());
+  if (const std::vector<KeptInput>& targets = run.data.kept_targets(); !targets.empty()) {
+    plan.metadata[kept_target_key] = write_kept_inputs(targets);
+  }
   return plan;
 }
 

@@ -26,17 +26,6 @@ std::function<void(const Folder&)> with_targets(const std::string& path, bool im
   };
 }
 
-std::function<void(const Folder&)> folders_of_images(const std::string& path, const std::vector<std::string>& names) {
-  return [=](const Folder& folder) {
-    for (std::size_t k = 0; k < names.size(); ++k) {
-      for (unsigned i = 0; i < 10; ++i) {
-        const unsigned seed = i + 20 * static_cast<unsigned>(k);
-        folder.write(format("{}/{}/{}.png", path, names[k], i), png(8, 8, 2, random_bytes(192, seed)));
-      }
-    }
-  };
-}
-
 }  // namespace
 
 TEST_CASE("init gives configs of data with names in other scripts a name that is no option of a command") {
@@ -56,7 +45,7 @@ TEST_CASE("init gives configs of data with names in other scripts a name that is
   }
 }
 
-TEST_CASE("init says what folders of images lack, and takes pairs of images for no classes") {
+TEST_CASE("init says what folders of images lack") {
   check_cases({
       {"flat",
        [](const Folder& f) {
@@ -64,10 +53,6 @@ TEST_CASE("init says what folders of images lack, and takes pairs of images for 
        },
        false,
        {"flat: holds images, but no folders of classes", "into a folder with the name of the class"}},
-      {"pairs",
-       folders_of_images("pairs", {"Input", "Target"}),
-       false,
-       {"its folders 'Input' and 'Target' seem to hold pairs of images, and not classes", "numpy.savez"}},
   });
 }
 

@@ -9,7 +9,7 @@
 #include "core/base/format.h"
 #include "core/base/hash.h"
 #include "core/base/table.h"
-#include "io/datasets/fingerprint.h"
+#include "io/datasets/images/file_images.h"
 #include "io/datasets/images/image_files.h"
 #include "io/datasets/images/mask_codec.h"
 #include "io/datasets/options.h"
@@ -17,51 +17,10 @@
 namespace trainctl {
 namespace {
 
-// Files in a folder and its subfolders.
-struct Files {
-  std::string folder;
-  std::vector<std::string> names;  // relative to the folder
-  bool skip_unreadable = false;
-
-  std::string path(std::int64_t index) const { return folder + "/" + names[static_cast<std::size_t>(index)]; }
-  std::string fingerprint() const {
-    std::string all;
-    for (const std::string& name : names) all += name + "\n";
-    const auto path_of = [this](std::int64_t i) { return path(i); };
-    return format("{} files {:016x} {:016x}", names.size(), xxh3(all.data(), all.size()),
-                  content_hash(FileContents{std::ssize(names), path_of, skip_unreadable}));
-  }
-};
-
-// The data set of the images: samples without targets.
-class FolderImages final : public Dataset {
- public:
-  FolderImages(Files files, const DeclaredInfo& declared) : files_(std::move(files)) {
-    if (declared.sample && declared.sample->rank() == 3 && declared.sample->back() == 1) channels_ = 1;
-    info_.target = {0};
-    info_.sample = first_readable_shape(*this, files_.folder, files_.skip_unreadable);
-    info_.fingerprint = files_.fingerprint();
-  }
-
-  const DatasetInfo& info() const override { return info_; }
-  std::int64_t size() const override { return std::ssize(files_.names); }
-  bool in_memory() const override { return false; }
-  std::int32_t label(std::int64_t) const override { return 0; }
-  std::string name_of(std::int64_t index) const override { return files_.path(index); }
-  void read(std::int64_t index, Sample& sample) const override {
-    read_image_file(name_of(index), channels_, files_.skip_unreadable, sample);
-  }
-
- private:
-  Files files_;
-  DatasetInfo info_;
-  std::int64_t channels_ = 3;
-};
-
 // The data set of the masks; `image` is the shape [height, width, channels] of the images.
 class FolderMasks final : public Dataset {
  public:
-  FolderMasks(Files files, const MaskClasses& classes, bool weighs, const Shape& image, std::string warning)
+  FolderMasks(FileNames files, const MaskClasses& classes, bool weighs, const Shape& image, std::string warning)
       : files_(std::move(files)), classes_(classes) {
     info_.masks = true;
     info_.classes = classes.classes;
@@ -90,7 +49,7 @@ class FolderMasks final : public Dataset {
   }
 
  private:
-  Files files_;
+  FileNames files_;
   MaskClasses classes_;
   DatasetInfo info_;
 };
@@ -111,8 +70,8 @@ struct SegmentationFolderOptions final : DatasetOptions {
                           std::uint64_t) const override {
     const MaskClasses classes = mask_classes(declared.targets[0]);
     const bool skips = declared.inputs[0].skip_unreadable;
-    Files images{folder_of(where, where.images, "images"), {}, skips};
-    Files masks{folder_of(where, where.masks, "masks"), {}, skips};
+    FileNames images{folder_of(where, where.images, "images"), {}, skips};
+    FileNames masks{folder_of(where, where.masks, "masks"), {}, skips};
     const ImageListing found = list_images(images.folder), found_masks = list_images(masks.folder);
     if (found.images.empty()) refuse_no_images(images.folder, found);
     std::map<std::string, std::string> known;  // by the name without its ending: the PNG file
@@ -136,7 +95,8 @@ struct SegmentationFolderOptions final : DatasetOptions {
     if (warning.empty() && used.size() < known.size()) {
       warning = format("{}: {} masks have no image", masks.folder, known.size() - used.size());
     }
-    const auto inputs = std::make_shared<FolderImages>(std::move(images), declared.inputs[0]);
+    const std::string place = images.folder;
+    const auto inputs = std::make_shared<FileImages>(std::move(images), place, declared_channels(declared.inputs[0]));
     const auto targets = std::make_shared<FolderMasks>(std::move(masks), classes, weighs_pixels(),
                                                        inputs->info().sample, std::move(warning));
     return {{inputs}, {targets}};

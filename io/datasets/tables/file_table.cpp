@@ -41,7 +41,10 @@ std::vector<FileRow> read_file_table(const std::string& path, const NamedColumn&
   while (lines.next(fields)) {
     const std::string where = format("line {}", lines.place().line);
     if (fields.size() != width) refuse_width(lines.place(), fields, width);
-    FileRow row{(folder / std::string(trimmed(fields[files]))).string(), {}, format("{}, {}", path, where)};
+    FileRow row;
+    row.file = trimmed(fields[files]);
+    row.path = (folder / row.file).string();
+    row.place = format("{}, {}", path, where);
     if (file_type(row.path) == FileType::absent || is_folder(row.path)) {
       data_error(path, format("{}: there is no file {}", where, row.path),
                  "write the file's path relative to the folder of the table");

@@ -14,6 +14,7 @@ struct NamedColumn {
 
 struct FileRow {
   std::string path;   // of the file
+  std::string file;   // the same as the table names it: relative to its folder
   std::string text;   // without white space at both ends
   std::string place;  // of the row, for messages: "words.csv, line 12"
 };

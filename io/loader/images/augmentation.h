@@ -122,6 +122,10 @@ class Augmentation {
   // moves the same pixels without changing their values, and writes `outside` to pixels outside of the image. Null:
   // this augmentation moves no pixels.
   virtual std::shared_ptr<const Augmentation> of_masks(std::uint8_t /*outside*/) const { return nullptr; }
+  // Returns the augmentation for targets that are images. With the same random numbers it moves the pixels of the
+  // target like those of the image, by the same share of its sides, and changes values only by interpolation. Null:
+  // this augmentation moves no pixels.
+  virtual std::shared_ptr<const Augmentation> of_targets() const { return nullptr; }
 };
 
 }  // namespace trainctl

@@ -30,6 +30,7 @@ class Resampling final : public Augmentation {
     return std::make_shared<Resampling>(
         draw_, Sampling{sampling_.fill_mode, Interpolation::nearest, {static_cast<float>(outside)}});
   }
+  std::shared_ptr<const Augmentation> of_targets() const override { return std::make_shared<Resampling>(*this); }
 
  private:
   Draw draw_;

@@ -124,17 +124,21 @@ class MaskRandAugment final : public Augmentation {
 
 class RandAugment final : public Augmentation {
  public:
-  RandAugment(int operations, int magnitude, StoredRange range)
-      : operations_(operations), magnitude_(magnitude), range_(std::move(range)) {}
+  // `changes_values`: whether operations that change values are applied, too.
+  RandAugment(int operations, int magnitude, StoredRange range, bool changes_values = true)
+      : operations_(operations), magnitude_(magnitude), range_(std::move(range)), changes_values_(changes_values) {}
 
   void apply(Canvas& canvas, Draws draws) const override {
     const DType stored = canvas.dtype();
     to_bytes(canvas);
-    apply_operations(canvas, draws, operations_, magnitude_, 0, true);  // pixels from outside are black
+    apply_operations(canvas, draws, operations_, magnitude_, 0, changes_values_);  // pixels from outside are black
     from_bytes(canvas, stored);
   }
   std::shared_ptr<const Augmentation> of_masks(std::uint8_t outside) const override {
     return std::make_shared<MaskRandAugment>(operations_, magnitude_, outside);
+  }
+  std::shared_ptr<const Augmentation> of_targets() const override {
+    return std::make_shared<RandAugment>(operations_, magnitude_, range_, false);
   }
 
  private:
@@ -165,6 +169,7 @@ class RandAugment final : public Augmentation {
 
   int operations_, magnitude_;
   StoredRange range_;
+  bool changes_values_;
 };
 
 struct RandAugmentOptions final : TransformOptions {

@@ -37,7 +37,8 @@ Shape size_after(const Shape& image, const GeometryStep& step) {
 
 bool fits(const Shape& image, const GeometryStep& step) {
   if (step.kind != Kind::center_crop && step.kind != Kind::random_crop) return true;
-  return step.height <= image[0] + 2 * step.padding && step.width <= image[1] + 2 * step.padding;
+  return step.height <= image[0] + 2 * step.padding * step.scale_y &&
+         step.width <= image[1] + 2 * step.padding * step.scale_x;
 }
 
 bool resizes(const std::vector<GeometryStep>& steps) { return std::any_of(steps.begin(), steps.end(), is_resize); }
@@ -45,6 +46,14 @@ bool resizes(const std::vector<GeometryStep>& steps) { return std::any_of(steps.
 bool is_spectrogram(const GeometryStep& step) { return step.kind == Kind::spectrogram; }
 
 bool flips(const GeometryStep& step) { return step.kind == Kind::flip_horizontal || step.kind == Kind::flip_vertical; }
+
+// Where a crop of a side begins: at random or, in evaluation, so that the crop is in the middle. `free` is the number
+// of pixels that the crop leaves out. A target with `scale` pixels for each pixel of its input begins at the same place
+// as its input.
+std::int64_t crop_offset(std::int64_t free, std::int64_t padding, std::int64_t scale, bool training, Draws& draws) {
+  const std::int64_t units = free / scale;
+  return (training ? draws.pick(units + 2 * padding + 1) - padding : units / 2) * scale;
+}
 
 std::int64_t channels_of(const Shape& shape) { return as_image(nullptr, DType::uint8, shape).channels; }
 
@@ -200,9 +209,8 @@ void Transform::finish(const Rows& rows, const ImageView& prepared, bool trainin
   for (const GeometryStep& step : augment_) {
     Draws draws(key, sample, index++);
     if (step.kind == Kind::random_crop) {
-      const std::int64_t free_y = y.size - step.height, free_x = x.size - step.width, padding = step.padding;
-      y.crop(training ? draws.pick(free_y + 2 * padding + 1) - padding : free_y / 2, step.height);
-      x.crop(training ? draws.pick(free_x + 2 * padding + 1) - padding : free_x / 2, step.width);
+      y.crop(crop_offset(y.size - step.height, step.padding, step.scale_y, training, draws), step.height);
+      x.crop(crop_offset(x.size - step.width, step.padding, step.scale_x, training, draws), step.width);
     } else if (step.augmentation && training) {
       paint(image, y, x, canvas);
       step.augmentation->apply(canvas, draws);

@@ -21,7 +21,7 @@ class Canvas;
 class MelSpectrogram;
 struct WindowAxis;
 
-// One step of `transform` or `augment`; heights, widths and paddings are in pixels.
+// One step of `transform` or `augment`; heights and widths are in pixels.
 struct GeometryStep {
   enum class Kind {
     resize,           // to height x width
@@ -31,14 +31,17 @@ struct GeometryStep {
     flip_horizontal,  // with probability 1/2; never in evaluation
     flip_vertical,
     augmentation,  // applies `augmentation` to the pixels
-    none,          // for masks: an augmentation that does not move pixels
+    none,          // for masks and targets: an augmentation that does not move pixels
     spectrogram,   // replaces sound by `spectrogram`; only as the first step
   };
   Kind kind = Kind::resize;
-  std::int64_t height = 0, width = 0, padding = 0;
+  std::int64_t height = 0, width = 0;
+  std::int64_t padding = 0;  // in pixels of the inputs
   SourceLocation location;
   std::shared_ptr<const Augmentation> augmentation = {};
   std::shared_ptr<const MelSpectrogram> spectrogram = {};
+  // For random crops of targets: how many pixels of a target there are for each pixel of its input.
+  std::int64_t scale_y = 1, scale_x = 1;
 };
 
 // Whether samples can keep their stored type. Tokens can. Bytes, which the device scales, can unless a step resizes

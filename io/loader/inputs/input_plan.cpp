@@ -27,6 +27,38 @@ class KeptStatistics final : public StatisticsSource {
   std::size_t next_ = 0;
 };
 
+void add_steps(const std::vector<Choice>& choices, TransformPlan& plan, StatisticsSource& statistics) {
+  for (const Choice& choice : choices) choice.as<TransformOptions>().add(choice.location, plan, statistics);
+}
+
+// The steps of `target_transform` or, without it, those of `transform`.
+TransformPlan target_steps(const DataOptions& options, const std::string& name, const DatasetInfo& targets,
+                           StatisticsSource& statistics) {
+  TransformPlan plan;
+  plan.affine.then({targets.scale}, {targets.offset});
+  const std::vector<Choice>& steps = options.target_transform
+                                         ? static_cast<const std::vector<Choice>&>(*options.target_transform)
+                                         : options.transform.of(name);
+  add_steps(steps, plan, statistics);
+  return plan;
+}
+
+// Makes a random crop cut out the part of a target that the images' crop cuts out of its image. The shapes are those
+// before the crop.
+void scale_crop(const Shape& image, const Shape& target, GeometryStep& crop) {
+  if (target[0] % image[0] != 0 || target[1] % image[1] != 0) {
+    throw Error(ErrorKind::config, crop.location,
+                format("random_crop cannot cut out the same part of images of {}x{} and of targets of {}x{}: the "
+                       "height and the width of the targets must be whole multiples of those of the images",
+                       image[0], image[1], target[0], target[1]),
+                "resize them in `transform` and `target_transform`, or leave random_crop out");
+  }
+  crop.scale_y = target[0] / image[0];
+  crop.scale_x = target[1] / image[1];
+  crop.height *= crop.scale_y;
+  crop.width *= crop.scale_x;
+}
+
 }  // namespace
 
 InputPlan plan_input(const DataOptions& options, const DatasetInfo& info, const std::vector<DType>& stored,
@@ -49,6 +81,26 @@ InputPlan plan_input(const DataOptions& options, const DatasetInfo& info, const 
                     return stays_as_stored(type, result.plan.fixed, result.plan.augment);
                   });
   return result;
+}
+
+TransformPlan plan_targets(const DataOptions& options, const std::string& name, const DatasetInfo& images,
+                           const TransformPlan& of_images, const DatasetInfo& targets, StatisticsSource& statistics) {
+  TransformPlan plan = target_steps(options, name, targets, statistics);
+  add_steps(options.augment.of(name), plan, statistics);
+  plan.mixes.clear();  // the mixing of samples mixes their targets, too
+  const Shape image = shape_after(images.sample, of_images.fixed), target = shape_after(targets.sample, plan.fixed);
+  for (GeometryStep& step : plan.augment) {
+    if (step.kind == GeometryStep::Kind::random_crop) scale_crop(image, target, step);
+    if (step.kind != GeometryStep::Kind::augmentation) continue;
+    step.augmentation = step.augmentation->of_targets();
+    if (!step.augmentation) step.kind = GeometryStep::Kind::none;
+  }
+  return plan;
+}
+
+Affine kept_target_scaling(const DataOptions& options, const std::string& name, const KeptInput& kept) {
+  KeptStatistics statistics(kept.measured);
+  return target_steps(options, name, kept.info, statistics).affine;
 }
 
 InputPlan kept_plan(const DataOptions& options, const std::string& name, const KeptInput& kept, DType stored) {

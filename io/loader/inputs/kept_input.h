@@ -10,10 +10,11 @@
 
 namespace trainctl {
 
-// The key in a checkpoint's metadata.
+// The keys in a checkpoint's metadata: of the inputs, and of targets that are images.
 inline constexpr const char* kept_input_key = "input";
+inline constexpr const char* kept_target_key = "target";
 
-// The info that is kept about one input.
+// The info that is kept about one input, or about targets that are images.
 struct KeptInput {
   DatasetInfo info;                  // sample, dtype, scale, offset, table and vocabulary
   std::vector<Statistics> measured;  // statistics of `normalize: measured`, in the order of the config

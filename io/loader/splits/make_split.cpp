@@ -22,8 +22,10 @@ DataSplit::Input transformed(const DatasetGroup& group, const DatasetGroup& trai
   return {dataset, transform_of(steps, training.inputs[input]->info().sample, dataset->info().dtype)};
 }
 
-// Makes the targets of a split. Masks get the transforms of the first input's images.
-DataSplit::Targets targets_of(const DataOptions& options, const OpenedSplit& split, const Transform& images) {
+// Makes the targets of a split. Masks get the transforms of the first input's images, and targets that are images get
+// those of `plan`.
+DataSplit::Targets targets_of(const DataOptions& options, const OpenedSplit& split, const DatasetGroup& training,
+                              const Transform& images, const TransformPlan* plan) {
   DataSplit::Targets targets;
   for (std::size_t i = 0; i < split.group.targets.size(); ++i) {
     const auto& dataset = split.group.targets[i];
@@ -32,31 +34,42 @@ DataSplit::Targets targets_of(const DataOptions& options, const OpenedSplit& spl
     target.unused = split.unused[i];
     const DatasetInfo& info = dataset->info();
     if (target.unused) {
-      if (info.masks) target.dataset = split.group.inputs[0];
+      if (info.masks || info.image_targets) target.dataset = split.group.inputs[0];
       targets.push_back(target);
       continue;
     }
     if (info.masks) {
       target.mask = std::make_shared<const Transform>(images, info.weight.rank() > 0 ? no_class : std::uint8_t{0});
     }
+    if (info.image_targets && plan) {
+      const Shape& stored = training.targets[i]->info().sample;
+      check_alike(*dataset, stored, plan->fixed);
+      target.image = std::make_shared<const Transform>(stored, info.dtype, plan->fixed, plan->augment, plan->affine);
+    }
     targets.push_back(std::move(target));
   }
   return targets;
 }
 
+// Describes the samples after the fixed steps.
+std::string prepared_text(const Transform& transform, const std::vector<GeometryStep>& fixed) {
+  std::string text = format("{} {}", to_string(transform.prepared_shape()), name_of(transform.prepared_dtype()));
+  for (const GeometryStep& step : fixed) {
+    text += format(" {}:{}x{}", static_cast<int>(step.kind), step.height, step.width);
+    if (step.spectrogram) text += step.spectrogram->text();
+  }
+  return text + "\n";
+}
+
 // Returns a text that contains everything on which the prepared samples of a split depend.
 std::string cache_key(const DatasetGroup& group, const std::vector<DataSplit::Input>& inputs,
-                      const std::vector<InputPlan>& plans) {
+                      const std::vector<InputPlan>& plans, const DataSplit::Targets& targets,
+                      const TransformPlan* target_plan) {
   std::string key = "3\n";  // version: increased when the same data results in other samples
   for (const Dataset* dataset : group.distinct()) key += dataset->info().fingerprint + "\n";
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const Transform& transform = *inputs[i].transform;
-    key += format("{} {}", to_string(transform.prepared_shape()), name_of(transform.prepared_dtype()));
-    for (const GeometryStep& step : plans[i].plan.fixed) {
-      key += format(" {}:{}x{}", static_cast<int>(step.kind), step.height, step.width);
-      if (step.spectrogram) key += step.spectrogram->text();
-    }
-    key += "\n";
+  for (std::size_t i = 0; i < inputs.size(); ++i) key += prepared_text(*inputs[i].transform, plans[i].plan.fixed);
+  for (const DataSplit::Target& target : targets) {
+    if (target.image) key += "target " + prepared_text(*target.image, target_plan->fixed);
   }
   return key;
 }
@@ -125,14 +138,14 @@ std::shared_ptr<const Mixing> mixing_of(const DataOptions& options, const std::v
 
 std::shared_ptr<const DataSplit> make_split(const DataOptions& options, std::uint64_t seed, const OpenedSplit& split,
                                             const DatasetGroup& training, const std::vector<InputPlan>& plans,
-                                            SampleClassWeights class_weights, std::shared_ptr<const Mixing> mixing,
-                                            bool reads) {
+                                            const TransformPlan* target_plan, SampleClassWeights class_weights,
+                                            std::shared_ptr<const Mixing> mixing, bool reads) {
   std::vector<DataSplit::Input> inputs;
   for (std::size_t i = 0; i < plans.size(); ++i) inputs.push_back(transformed(split.group, training, i, plans[i]));
-  DataSplit::Targets targets = targets_of(options, split, *inputs[0].transform);
+  DataSplit::Targets targets = targets_of(options, split, training, *inputs[0].transform, target_plan);
   MakeCache cache;
   if (caching_pays(options, split.group, plans)) {
-    cache = cache_for(options, cache_key(split.group, inputs, plans), reads);
+    cache = cache_for(options, cache_key(split.group, inputs, plans, targets, target_plan), reads);
   }
   return std::make_shared<DataSplit>(
       std::move(inputs), std::move(targets), split.subset,

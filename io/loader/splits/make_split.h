@@ -13,6 +13,7 @@ class Mixing;
 struct GeometryStep;
 struct InputPlan;
 struct SampleClassWeights;
+struct TransformPlan;
 
 // Checks that the first sample of a data set has the same shape after the `fixed` transforms as samples of the training
 // split, which are stored in the shape `training`. Otherwise throws Error{data} that names the sample.
@@ -26,12 +27,13 @@ bool caching_pays(const DataOptions& options, const DatasetGroup& group, const s
 std::shared_ptr<const Mixing> mixing_of(const DataOptions& options, const std::vector<InputPlan>& plans,
                                         const DatasetGroup& training);
 
-// Makes a split of a run; `training` are the data sets of its training split. If samples are not to be read (`reads`),
+// Makes a split of a run; `training` are the data sets of its training split, and `target_plan` is the plan of targets
+// that are images (null for other targets). If samples are not to be read (`reads`),
 // a disk cache is not made: only its space is checked. Throws Error{data} if the first sample has another shape than
 // the training split's samples, Error{config} or {resource} if there is no folder or no space for a cache.
 std::shared_ptr<const DataSplit> make_split(const DataOptions& options, std::uint64_t seed, const OpenedSplit& split,
                                             const DatasetGroup& training, const std::vector<InputPlan>& plans,
-                                            SampleClassWeights class_weights, std::shared_ptr<const Mixing> mixing,
-                                            bool reads);
+                                            const TransformPlan* target_plan, SampleClassWeights class_weights,
+                                            std::shared_ptr<const Mixing> mixing, bool reads);
 
 }  // namespace trainctl

@@ -28,11 +28,20 @@ std::int64_t prepared_bytes(const Transform& transform) {
   return transform.prepared_shape().count() * size_of(transform.prepared_dtype());
 }
 
-// The bytes of a target's mask or values in the cache; 0 for a target that is a class or the input.
+// The bytes of a target's mask, image or values in the cache; 0 for a target that is a class or the input.
 std::int64_t target_bytes(const DataSplit::Target& target) {
   const DatasetInfo& info = target.dataset->info();
-  if (target.mask) return prepared_bytes(*target.mask);
+  if (const Transform* transform = target.transform()) return prepared_bytes(*transform);
   return target.input || target.unused || info.classes > 0 ? 0 : info.target.count() * size_of(DType::float32);
+}
+
+// Whether an image and its target differ in the ratio of their sides by more than the rounding to whole pixels
+// explains.
+bool differ_in_proportions(const Shape& image, const Shape& target) {
+  constexpr double tolerance = 1.1;
+  const auto ratio = [](const Shape& shape) { return static_cast<double>(shape[0]) / static_cast<double>(shape[1]); };
+  const double quotient = ratio(image) / ratio(target);
+  return quotient > tolerance || quotient < 1 / tolerance;
 }
 
 void lap(const DataSplit::Scratch& scratch, Stage stage) {
@@ -75,6 +84,7 @@ TargetInfo DataSplit::target_info(std::size_t number, LabelMode mode) const {
   const DatasetInfo& info = target.dataset->info();
   if (target.unused) return {0, {}};
   if (target.input) return {0, inputs_[0].transform->output_shape()};
+  if (target.image) return {0, target.image->output_shape()};
   if (!target.mask) {
     return {info.classes, info.target, mode, info.class_names, info.token_bytes, info.min_steps, info.min_steps_of};
   }
@@ -100,10 +110,13 @@ DataSplit::Scratch DataSplit::scratch(const std::vector<TargetEncoding>& encodin
   for (std::size_t i = 0; i < inputs_.size(); ++i) {  // a data set of images is used by one input only
     scratch.samples[input_source_[i]].resize = inputs_[i].transform->first_resize();
   }
+  for (std::size_t i = 0; i < targets_.size(); ++i) {
+    if (targets_[i].image) scratch.samples[target_source_[i]].resize = targets_[i].image->first_resize();
+  }
   scratch.inputs.resize(inputs_.size());
-  scratch.masks.resize(targets_.size());
+  scratch.targets.resize(targets_.size());
   scratch.prepared.inputs.resize(inputs_.size());
-  scratch.prepared.masks.resize(targets_.size());
+  scratch.prepared.targets.resize(targets_.size());
   scratch.prepared.values.resize(targets_.size());
   if (!options_.mixing) return scratch;
   const auto memory = [&](std::int64_t bytes) {
@@ -237,10 +250,12 @@ void DataSplit::read_whole(std::int64_t number, bool training, std::int64_t epoc
       std::memset(row.targets[i], 0, sizeof(float));
     } else if (targets_[i].input) {
       std::memcpy(row.targets[i], row.inputs[0], static_cast<std::size_t>(input_type(0).bytes()));
+    } else if (const auto& image = targets_[i].image) {
+      image->finish(scratch.prepared.targets[i], training, key, sample, row.targets[i]);
     } else if (const auto& transform = targets_[i].mask) {
       const std::int64_t pixels = transform->output_shape().count();
       scratch.mask.resize(static_cast<std::size_t>(pixels));
-      transform->finish(scratch.prepared.masks[i], training, key, sample,
+      transform->finish(scratch.prepared.targets[i], training, key, sample,
                         reinterpret_cast<std::byte*>(scratch.mask.data()));
       write_mask(scratch.mask.data(), pixels, targets_[i].dataset->info().classes, encodings[i], row.targets[i]);
       if (i == 0 && weight_shape().rank() > 0) write_mask_weights(scratch.mask.data(), pixels, row.weights);
@@ -266,16 +281,18 @@ void DataSplit::prepare(std::int64_t number, Scratch& scratch) const {
         transform->prepare(scratch.samples[input_source_[i]], *dataset, number, scratch.inputs[i]);
   }
   for (std::size_t i = 0; i < targets_.size(); ++i) {
-    const auto& [dataset, transform, input, unused] = targets_[i];
+    const Target& target = targets_[i];
     const Sample& sample = scratch.samples[target_source_[i]];
     scratch.prepared.values[i] = sample.target;
+    const Transform* transform = target.transform();
     if (!transform) continue;
-    const Shape& image = scratch.samples[input_source_[0]].stored_shape();
-    if (sample.shape[0] != image[0] || sample.shape[1] != image[1]) {
-      data_error(dataset->name_of(number),
-                 format("is {}x{}, but its image is {}x{}", sample.shape[0], sample.shape[1], image[0], image[1]));
+    const Shape &image = scratch.samples[input_source_[0]].stored_shape(), &own = sample.stored_shape();
+    const auto sizes = [&] { return format("is {}x{}, but its image is {}x{}", own[0], own[1], image[0], image[1]); };
+    if (target.mask && (own[0] != image[0] || own[1] != image[1])) data_error(target.dataset->name_of(number), sizes());
+    if (target.image && differ_in_proportions(image, own)) {
+      warn_of_problem(number, format("{}: {}, which has other proportions", target.dataset->name_of(number), sizes()));
     }
-    scratch.prepared.masks[i] = transform->prepare(sample, *dataset, number, scratch.masks[i]);
+    scratch.prepared.targets[i] = transform->prepare(sample, *target.dataset, number, scratch.targets[i]);
   }
   lap(scratch, Stage::transform);
 }
@@ -283,8 +300,8 @@ void DataSplit::prepare(std::int64_t number, Scratch& scratch) const {
 void DataSplit::pack(const Prepared& prepared, std::byte* to) const {
   for (std::size_t i = 0; i < inputs_.size(); ++i) copy_image(prepared.inputs[i], to + input_offset_[i]);
   for (std::size_t i = 0; i < targets_.size(); ++i) {
-    if (targets_[i].mask) {
-      copy_image(prepared.masks[i], to + target_offset_[i]);
+    if (targets_[i].transform()) {
+      copy_image(prepared.targets[i], to + target_offset_[i]);
     } else if (const std::int64_t bytes = target_bytes(targets_[i])) {
       std::memcpy(to + target_offset_[i], prepared.values[i], static_cast<std::size_t>(bytes));
     }
@@ -299,7 +316,9 @@ void DataSplit::unpack(const std::byte* from, Prepared& prepared) const {
     prepared.inputs[i] = image(*inputs_[i].transform, input_offset_[i]);
   }
   for (std::size_t i = 0; i < targets_.size(); ++i) {
-    if (targets_[i].mask) prepared.masks[i] = image(*targets_[i].mask, target_offset_[i]);
+    if (const Transform* transform = targets_[i].transform()) {
+      prepared.targets[i] = image(*transform, target_offset_[i]);
+    }
     prepared.values[i] = reinterpret_cast<const float*>(from + target_offset_[i]);
   }
 }

@@ -42,19 +42,23 @@ class DataSplit {
     std::shared_ptr<const Dataset> dataset;
     std::shared_ptr<const Transform> transform;
   };
-  // A target: values or classes of a data set, masks, or the input itself.
+  // A target: values or classes of a data set, masks, images of values, or the input itself.
   struct Target {
     std::shared_ptr<const Dataset> dataset;
-    std::shared_ptr<const Transform> mask = nullptr;  // for masks: moves pixels like those of the first input's images
+    std::shared_ptr<const Transform> mask = nullptr;   // for masks: moves pixels like those of the first input's images
+    std::shared_ptr<const Transform> image = nullptr;  // for images of values, which become float32
     bool input = false;   // the target is the first input after all transforms, which is float32
     bool unused = false;  // no program reads the target: it is one value, 0
+
+    // The transform of a mask or an image; null for other targets.
+    const Transform* transform() const { return mask ? mask.get() : image.get(); }
   };
   using Targets = std::vector<Target>;
   // A sample after the fixed geometry, before random augmentation. The cache keeps samples in this state.
   struct Prepared {
     std::vector<ImageView> inputs;
-    std::vector<ImageView> masks;      // one for each target; empty if it is not a mask
-    std::vector<const float*> values;  // one for each target; null if it has classes
+    std::vector<ImageView> targets;    // one for each target; empty if it is neither a mask nor an image
+    std::vector<const float*> values;  // one for each target; null if it has classes or is an image
   };
   // The memory to which one sample is written: inputs of the types input_type(), targets of the types target_type().
   struct Row {
@@ -64,7 +68,7 @@ class DataSplit {
   // The memory that one thread needs for read().
   struct Scratch {
     std::vector<Sample> samples;  // one for each data set
-    std::vector<Transform::Scratch> inputs, masks;
+    std::vector<Transform::Scratch> inputs, targets;
     std::vector<std::uint8_t> mask;  // a mask after all transforms
     std::vector<std::byte> cached;   // a row of the cache
     Prepared prepared;

@@ -235,6 +235,17 @@ TEST_CASE("mutated files: tables of images with texts are read or refused") {
            format("{{dataset: image_text, path: {}, workers: 0}}", folder / "t.csv"), folder.text());
 }
 
+TEST_CASE("mutated files: tables of pairs of images and their targets are read or refused") {
+  const TempFolder folder;
+  write_file(folder / "a.png", png(9, 7, 0, random_bytes(63, 1)));
+  write_file(folder / "b.png", png(9, 7, 0, random_bytes(63, 2)));
+  const std::string table = "image,target\na.png,b.png\n\"b.png\",a.png\n";
+  const std::string yaml = format("{{dataset: image_pairs, path: {}, workers: 0}}", folder / "t.csv");
+  campaign(table, folder / "t.csv", yaml, folder.text());
+  write_file(folder / "t.csv", table);
+  campaign(png(9, 7, 0, random_bytes(63, 2)), folder / "b.png", yaml, "/b.png");
+}
+
 TEST_CASE("mutated files: token files of the cache are read or made again") {
   const TempFolder folder;
   const std::string yaml = format("{{dataset: text, path: {}/t.txt, cache_path: {}/cache, positions: 4, workers: 0}}",
