@@ -64,7 +64,8 @@ void require_partners(const std::string& image_folder, const FilesByStem& images
   }
   if (lonely_images.empty() && lonely_targets.empty()) return;
   const auto text = [](const std::vector<std::string>& lonely, const char* lacks, const std::string& partners) {
-    const std::string others = lonely.size() > 1 ? format(" (so have {} others)", lonely.size() - 1) : std::string();
+    const std::string others =
+        lonely.size() > 1 ? format(" ({} in all have none)", counted(std::ssize(lonely), "file")) : std::string();
     return format("has no {}: there is no image {}/{} with any ending{}", lacks, partners, without_ending(lonely[0]),
                   others);
   };
