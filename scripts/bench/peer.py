@@ -61,10 +61,44 @@ class ResNet20(nn.Sequential):
                          nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, 10))
 
 
-IMAGES = {"mlp": (Mlp, (1, 28, 28)), "cnn": (Cnn, (1, 28, 28)), "resnet20": (ResNet20, (3, 32, 32))}
+class Bottleneck(nn.Module):
+    def __init__(self, inputs, width, stride):
+        super().__init__()
+        outputs = 4 * width
+        self.conv1 = nn.Conv2d(inputs, width, 1, bias=False)
+        self.bn1 = nn.BatchNorm2d(width)
+        self.conv2 = nn.Conv2d(width, width, 3, stride, 1, bias=False)
+        self.bn2 = nn.BatchNorm2d(width)
+        self.conv3 = nn.Conv2d(width, outputs, 1, bias=False)
+        self.bn3 = nn.BatchNorm2d(outputs)
+        self.shortcut = nn.Identity()
+        if stride != 1 or inputs != outputs:
+            self.shortcut = nn.Sequential(nn.Conv2d(inputs, outputs, 1, stride, bias=False), nn.BatchNorm2d(outputs))
+
+    def forward(self, x):
+        y = F.relu(self.bn1(self.conv1(x)))
+        y = F.relu(self.bn2(self.conv2(y)))
+        return F.relu(self.bn3(self.conv3(y)) + self.shortcut(x))
+
+
+class ResNet50(nn.Sequential):
+    """He et al. (2015) with the stride in the 3x3 convolution."""
+
+    def __init__(self):
+        blocks = []
+        inputs = 64
+        for width, count, stride in ((64, 3, 1), (128, 4, 2), (256, 6, 2), (512, 3, 2)):
+            for i in range(count):
+                blocks.append(Bottleneck(inputs, width, stride if i == 0 else 1))
+                inputs = 4 * width
+        super().__init__(nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU(), nn.MaxPool2d(3, 2, 1), *blocks,
+                         nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(2048, 1000))
+
+
+IMAGES = {"mlp": (Mlp, (1, 28, 28)), "cnn": (Cnn, (1, 28, 28)), "resnet20": (ResNet20, (3, 32, 32)), "resnet50-cpu": (ResNet50, (3, 128, 128))}
 TEXTS = {"gpt-10m": {"positions": 256, "layers": 6, "heads": 6, "width": 384, "tokens": 257},
          "gpt2-256": {"positions": 256, "layers": 12, "heads": 12, "width": 768, "tokens": TOKENS}}
-BATCH = {"mlp": 64, "cnn": 64, "resnet20": 64, "gpt-10m": 8, "gpt2-256": 2}  # samples of a rank
+BATCH = {"mlp": 64, "cnn": 64, "resnet20": 64, "resnet50-cpu": 4, "gpt-10m": 8, "gpt2-256": 2}  # samples of a rank
 
 
 def network_of(name, layout):
