@@ -46,7 +46,7 @@ TRAINCTL_INLINE inline void multiply_tile(const float* left, std::int64_t parts,
 #pragma GCC unroll 16
       for (int r = 0; r < rows; ++r) {
 #pragma GCC unroll 4
-        for (int v = 0; v < vectors; ++v) totals[r][v] += value[transposed ? r : r * block] * factors[v];
+        for (int v = 0; v < vectors; ++v) add_product(value[transposed ? r : r * block], factors[v], totals[r][v]);
       }
     }
   }

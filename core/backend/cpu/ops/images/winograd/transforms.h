@@ -19,6 +19,10 @@
 #include <cstring>
 #include <type_traits>
 
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
 #include "core/backend/cpu/ops/images/winograd/geometry.h"
 #include "core/backend/cpu/simd/simd.h"
 
@@ -37,6 +41,35 @@ TRAINCTL_INLINE inline void load(const float* from, Vector& to) {
 template <class Vector>
 TRAINCTL_INLINE inline void store(const Vector& from, float* to) {
   std::memcpy(to, &from, sizeof from);
+}
+
+// sum += a * b, rounded once on any compiler. `a` is a vector or the same value in all lanes.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wpsabi"  // of the built-in functions, which are instructions
+template <class Factor, class Vector>
+TRAINCTL_INLINE inline void add_product(const Factor& a, const Vector& b, Vector& sum) {
+  const Vector factor = a - Vector{};
+#if defined(__x86_64__) && !defined(__clang__)
+  if constexpr (sizeof(Vector) == 64) {
+    sum = __builtin_ia32_vfmaddps512_mask(factor, b, sum, static_cast<__mmask16>(-1), _MM_FROUND_CUR_DIRECTION);
+  } else {
+    sum = __builtin_ia32_vfmaddps256(factor, b, sum);
+  }
+#else
+  for (std::size_t lane = 0; lane < sizeof(Vector) / sizeof(float); ++lane) {
+    sum[lane] = __builtin_fmaf(factor[lane], b[lane], sum[lane]);
+  }
+#endif
+}
+#pragma GCC diagnostic pop
+
+// even + factor * odd and even - factor * odd.
+template <class Vector>
+TRAINCTL_INLINE inline void add_and_subtract(const Vector& even, float factor, const Vector& odd, Vector& sum,
+                                             Vector& difference) {
+  sum = difference = even;
+  add_product(factor, odd, sum);
+  add_product(-factor, odd, difference);
 }
 
 // Calls body(std::integral_constant<int, lanes>{}) compiled for this processor, which must not be a baseline one. The
@@ -73,15 +106,21 @@ enum class Half { first, second };
 template <Half half, class Vector>
 TRAINCTL_INLINE inline void transform_input(const Vector (&d)[6], Vector (&v)[3]) {
   if constexpr (half == Half::first) {
-    const Vector even = d[4] - far2 * d[2], odd = d[3] - far2 * d[1];
-    v[0] = (d[4] - squares * d[2]) + near2_far2 * d[0];
-    v[1] = even + near * odd;
-    v[2] = even - near * odd;
+    Vector even = d[4], odd = d[3];
+    add_product(-far2, d[2], even);
+    add_product(-far2, d[1], odd);
+    v[0] = d[4];
+    add_product(-squares, d[2], v[0]);
+    add_product(near2_far2, d[0], v[0]);
+    add_and_subtract(even, near, odd, v[1], v[2]);
   } else {
-    const Vector even = d[4] - near2 * d[2], odd = d[3] - near2 * d[1];
-    v[0] = even + far * odd;
-    v[1] = even - far * odd;
-    v[2] = (d[5] - squares * d[3]) + near2_far2 * d[1];
+    Vector even = d[4], odd = d[3];
+    add_product(-near2, d[2], even);
+    add_product(-near2, d[1], odd);
+    add_and_subtract(even, far, odd, v[0], v[1]);
+    v[2] = d[5];
+    add_product(-squares, d[3], v[2]);
+    add_product(near2_far2, d[1], v[2]);
   }
 }
 
@@ -89,14 +128,16 @@ TRAINCTL_INLINE inline void transform_input(const Vector (&d)[6], Vector (&v)[3]
 template <Half half, class Vector>
 TRAINCTL_INLINE inline void transform_gradient(const Vector (&y)[4], Vector (&v)[3]) {
   if constexpr (half == Half::first) {
-    const Vector even = y[0] + near2 * y[2], odd = y[1] + near2 * y[3];
+    Vector even = y[0], odd = y[1];
+    add_product(near2, y[2], even);
+    add_product(near2, y[3], odd);
     v[0] = y[0];
-    v[1] = even + near * odd;
-    v[2] = even - near * odd;
+    add_and_subtract(even, near, odd, v[1], v[2]);
   } else {
-    const Vector even = y[0] + far2 * y[2], odd = y[1] + far2 * y[3];
-    v[0] = even + far * odd;
-    v[1] = even - far * odd;
+    Vector even = y[0], odd = y[1];
+    add_product(far2, y[2], even);
+    add_product(far2, y[3], odd);
+    add_and_subtract(even, far, odd, v[0], v[1]);
     v[2] = y[3];
   }
 }
@@ -107,11 +148,15 @@ TRAINCTL_INLINE inline void transform_output(const Vector (&m)[6], Vector (&y)[2
   if constexpr (half == Half::first) {
     const Vector at_near = m[1] + m[2], at_far = m[3] + m[4];
     y[0] = m[0] + (at_near + at_far);
-    y[1] = near2 * at_near + far2 * at_far;
+    y[1] = near2 * at_near;
+    add_product(far2, at_far, y[1]);
   } else {
     const Vector at_near = m[1] - m[2], at_far = m[3] - m[4];
-    y[0] = near * at_near + far * at_far;
-    y[1] = m[5] + (near3 * at_near + far3 * at_far);
+    y[0] = near * at_near;
+    add_product(far, at_far, y[0]);
+    y[1] = near3 * at_near;
+    add_product(far3, at_far, y[1]);
+    y[1] += m[5];
   }
 }
 
@@ -122,16 +167,16 @@ TRAINCTL_INLINE inline void transform_kernel(const Vector (&g)[3], Vector (&u)[6
                  far_0 = static_cast<float>(scale_far);
   constexpr auto near_1 = static_cast<float>(scale_near * near), near_2 = static_cast<float>(scale_near * near2);
   constexpr auto far_1 = static_cast<float>(scale_far * far), far_2 = static_cast<float>(scale_far * far2);
-  const Vector even_near = near_0 * g[0] + near_2 * g[2], even_far = far_0 * g[0] + far_2 * g[2];
+  Vector even_near = near_0 * g[0], even_far = far_0 * g[0];
+  add_product(near_2, g[2], even_near);
+  add_product(far_2, g[2], even_far);
   u[0] = zero_0 * g[0];
-  u[1] = even_near + near_1 * g[1];
-  u[2] = even_near - near_1 * g[1];
-  u[3] = even_far + far_1 * g[1];
-  u[4] = even_far - far_1 * g[1];
+  add_and_subtract(even_near, near_1, g[1], u[1], u[2]);
+  add_and_subtract(even_far, far_1, g[1], u[3], u[4]);
   u[5] = g[2];
 }
 
-// Q3 transposed times S, for the gradient of near kernel.
+// Q3 transposed times S, for gradients of kernels.
 template <class Vector>
 TRAINCTL_INLINE inline void transform_kernel_gradient(const Vector (&u)[6], Vector (&g)[3]) {
   constexpr auto zero_0 = static_cast<float>(scale_0), near_0 = static_cast<float>(scale_near),
@@ -139,9 +184,15 @@ TRAINCTL_INLINE inline void transform_kernel_gradient(const Vector (&u)[6], Vect
   constexpr auto near_1 = static_cast<float>(scale_near * near), near_2 = static_cast<float>(scale_near * near2);
   constexpr auto far_1 = static_cast<float>(scale_far * far), far_2 = static_cast<float>(scale_far * far2);
   const Vector at_near = u[1] + u[2], at_far = u[3] + u[4];
-  g[0] = zero_0 * u[0] + (near_0 * at_near + far_0 * at_far);
-  g[1] = near_1 * (u[1] - u[2]) + far_1 * (u[3] - u[4]);
-  g[2] = u[5] + (near_2 * at_near + far_2 * at_far);
+  const Vector by_near = u[1] - u[2], by_far = u[3] - u[4];
+  g[0] = near_0 * at_near;
+  add_product(far_0, at_far, g[0]);
+  add_product(zero_0, u[0], g[0]);
+  g[1] = near_1 * by_near;
+  add_product(far_1, by_far, g[1]);
+  g[2] = near_2 * at_near;
+  add_product(far_2, at_far, g[2]);
+  g[2] += u[5];
 }
 
 }  // namespace trainctl::cpu::winograd
