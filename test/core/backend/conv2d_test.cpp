@@ -61,8 +61,11 @@ TEST_CASE("conv2d and its gradients have the values of naive loops") {
 
     CHECK(largest_error(run_op(*backend, std::make_shared<Conv2d>(w, c.groups), {x, kernel}, {}, &choices)[0], y) <
           tolerance);
+    std::vector<double> leaky_y(y.size());
     for (std::size_t i = 0; i < y.size(); ++i) {
-      y[i] = std::max(y[i] + bias.values[i % static_cast<std::size_t>(c.out)], 0.0);
+      const double sum = y[i] + bias.values[i % static_cast<std::size_t>(c.out)];
+      leaky_y[i] = std::max(sum, 0.25 * sum);
+      y[i] = std::max(sum, 0.0);
     }
     const auto fused = std::make_shared<Conv2d>(w, c.groups, ActivationFunction{ActivationKind::relu});
     CHECK(largest_error(run_op(*backend, fused, {x, kernel, bias}, {}, &choices)[0], y) < tolerance);
@@ -74,6 +77,9 @@ TEST_CASE("conv2d and its gradients have the values of naive loops") {
       KernelChoices own = replaced(choices, cpu::winograd_name());
       Lowering lowering;
       CHECK(largest_error(run_op(*backend, fused, {x, kernel, bias}, {}, &own, &lowering)[0], y) < tolerance);
+      CHECK(lowering.implementation == cpu::winograd_name());
+      const auto leaky = std::make_shared<Conv2d>(w, c.groups, ActivationFunction{ActivationKind::leaky_relu, 0.25f});
+      CHECK(largest_error(run_op(*backend, leaky, {x, kernel, bias}, {}, &own, &lowering)[0], leaky_y) < tolerance);
       CHECK(lowering.implementation == cpu::winograd_name());
       CHECK(largest_error(run_op(*backend, by_input, {dy, kernel}, {}, &own, &lowering)[0], dx) < tolerance);
       CHECK(lowering.implementation == cpu::winograd_name());

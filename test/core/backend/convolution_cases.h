@@ -42,6 +42,7 @@ void each_product(const ConvolutionCase& c, const Visit& visit) {
 
 inline const ConvolutionCase convolution_cases[] = {
     {"3x3 same", {2, 8, 8, 16}, 16, 1, {{3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}}},
+    {"3x3 valid, cut tiles, more outputs", {2, 9, 7, 32}, 48, 1, {{3, 3}, {1, 1}, {1, 1}, {0, 0}, {0, 0}}},
     {"one channel", {3, 12, 10, 1}, 5, 1, {{3, 3}, {1, 1}, {1, 1}, {0, 0}, {0, 0}}},
     {"one channel, many rows", {9, 26, 27, 1}, 32, 1, {{3, 3}, {1, 1}, {1, 1}, {0, 0}, {0, 0}}},
     {"two channels, dilation and stride 2", {2, 13, 12, 2}, 32, 1, {{2, 3}, {2, 2}, {3, 2}, {1, 2}, {2, 3}}},

@@ -1,5 +1,5 @@
 // Compares convolutions by Winograd's minimal filtering with naive loops in float64: paddings, sizes that cut the last
-// tiles, numbers of channels, blocks of tiles, threads.
+// tiles, numbers of channels, blocks of tiles, threads, values that are not finite.
 #include <cmath>
 
 #include "core/backend/cpu/cpu_backend.h"
@@ -138,6 +138,80 @@ TEST_CASE("a sample has the same result of Winograd's convolution in any batch")
   }
 }
 
+TEST_CASE("a NaN in one sample does not change the results of Winograd's convolutions of other samples") {
+  if (cpu::instruction_set() == cpu::InstructionSet::baseline) return;
+  const Window w = window(1, 1);
+  const Shape shape{3, 10, 9, 32};
+  std::vector<float> x = floats(random_value(shape, DType::float32, 1));
+  const std::vector<float> kernel = floats(random_value({3, 3, 32, 32}, DType::float32, 2));
+  const auto size = static_cast<std::ptrdiff_t>(x.size() / 3);
+  cpu::prepare_compute_threads(2);
+  for (bool backward : {false, true}) {
+    const WinogradConvolution convolution(w, shape, shape, backward, 2);
+    Memory workspace(convolution.workspace_bytes());
+    std::vector<float> clean(x.size()), changed(x.size());
+    const float kept = x[static_cast<std::size_t>(size + 700)];
+    convolution.run(x.data(), kernel.data(), nullptr, 1, clean.data(), workspace.data());
+    x[static_cast<std::size_t>(size + 700)] = NAN;
+    convolution.run(x.data(), kernel.data(), nullptr, 1, changed.data(), workspace.data());
+    x[static_cast<std::size_t>(size + 700)] = kept;
+    CHECK(std::equal(clean.begin(), clean.begin() + size, changed.begin()));
+    CHECK(std::equal(clean.end() - size, clean.end(), changed.end() - size));
+    CHECK(std::any_of(changed.begin() + size, changed.end() - size, [](float y) { return std::isnan(y); }));
+  }
+}
+
+TEST_CASE("relu of Winograd's convolutions makes 0 of negative values and of -infinity, and keeps NaN") {
+  if (cpu::instruction_set() == cpu::InstructionSet::baseline) return;
+  const Shape shape{1, 8, 8, 16};
+  const std::vector<float> x = floats(random_value(shape, DType::float32, 1));
+  const std::vector<float> kernel = floats(random_value({3, 3, 16, 16}, DType::float32, 2));
+  std::vector<float> bias(16), y(x.size());
+  bias[3] = -INFINITY;
+  bias[4] = -1000;
+  bias[5] = INFINITY;
+  bias[6] = NAN;
+  cpu::prepare_compute_threads(1);
+  const WinogradConvolution convolution(window(1, 1), shape, shape, false, 1);
+  Memory workspace(convolution.workspace_bytes());
+  convolution.run(x.data(), kernel.data(), bias.data(), 0, y.data(), workspace.data());
+  for (std::size_t i = 0; i < y.size(); i += 16) {
+    for (std::size_t channel : {3, 4}) CHECK((y[i + channel] == 0 && !std::signbit(y[i + channel])));
+    CHECK(y[i + 5] == INFINITY);
+    CHECK(std::isnan(y[i + 6]));
+  }
+}
+
+TEST_CASE("Winograd's convolutions of no images compute nothing, and the gradient of their kernel is 0") {
+  if (cpu::instruction_set() == cpu::InstructionSet::baseline) return;
+  const Shape shape{0, 8, 8, 16};
+  const std::vector<float> kernel = floats(random_value({3, 3, 16, 16}, DType::float32, 1));
+  const WinogradConvolution forward(window(1, 1), shape, shape, false, 2);
+  const WinogradWeightGradient by_weights(window(1, 1), shape, shape, 2);
+  Memory workspace(std::max(forward.workspace_bytes(), by_weights.workspace_bytes()));
+  cpu::prepare_compute_threads(2);
+  forward.run(nullptr, kernel.data(), nullptr, 1, nullptr, workspace.data());
+  std::vector<float> gradient = kernel;
+  by_weights.run(nullptr, nullptr, true, gradient.data(), workspace.data());
+  CHECK(gradient == kernel);
+  by_weights.run(nullptr, nullptr, false, gradient.data(), workspace.data());
+  CHECK(gradient == std::vector<float>(kernel.size()));
+}
+
+TEST_CASE("the workspaces of Winograd's convolutions are limited, with fewer threads if necessary") {
+  const Shape large{64, 28, 28, 512}, small{1, 8, 8, 16};
+  for (int threads : {1, 2, 64, 200}) {
+    CAPTURE(threads);
+    const WinogradConvolution forward(window(1, 1), large, large, false, threads);
+    const WinogradWeightGradient by_weights(window(1, 1), large, large, threads);
+    CHECK(forward.workspace_bytes() <= WinogradConvolution::most_bytes);
+    CHECK(by_weights.workspace_bytes() <= WinogradWeightGradient::most_bytes);
+    CHECK(by_weights.threads() == 1);
+    const auto alone = WinogradConvolution(window(1, 1), small, small, false, 1).workspace_bytes();
+    CHECK(WinogradConvolution(window(1, 1), small, small, false, threads).workspace_bytes() == alone);
+  }
+}
+
 TEST_CASE("the rounding errors of Winograd's convolutions are a few times those of a direct sum") {
   if (cpu::instruction_set() == cpu::InstructionSet::baseline) return;
   cpu::prepare_compute_threads(1);
@@ -174,6 +248,8 @@ TEST_CASE("without timing a rule chooses Winograd's convolutions by the shapes o
   };
   const Case rules[] = {
       {{"8x8", {2, 8, 8, 16}, 32, 1, window(1, 1)}, true},
+      {{"14x14, many channels", {1, 14, 14, 80}, 96, 1, window(1, 1)}, true},
+      {{"7x7, many channels", {1, 7, 7, 80}, 96, 1, window(1, 1)}, false},
       {{"one tile", {2, 4, 4, 16}, 32, 1, window(1, 1)}, false},
       {{"mostly cut tiles", {2, 5, 5, 16}, 32, 1, window(1, 1)}, false},
       {{"channels that are no multiple of 16", {2, 8, 8, 24}, 32, 1, window(1, 1)}, false},

@@ -21,8 +21,9 @@ std::optional<float> negative_slope(ActivationFunction function) {
   }
 }
 
-OwnKernel winograd_kernel(const LowerContext& context, const WinogradConvolution& convolution, bool by_rule,
-                          float slope) {
+std::optional<OwnKernel> winograd_kernel(const LowerContext& context, const WinogradConvolution& convolution,
+                                         bool by_rule, float slope) {
+  if (convolution.workspace_bytes() > WinogradConvolution::most_bytes) return std::nullopt;
   const std::string implementation = winograd_name();
   const auto seconds = [&context, convolution, slope](double best_so_far) {
     const auto call = [&](const void* in, const void* kernel, float* out, void* workspace) {
@@ -40,7 +41,7 @@ OwnKernel winograd_kernel(const LowerContext& context, const WinogradConvolution
     lowering.implementation = implementation;
     return lowering;
   };
-  return {implementation, by_rule, seconds, lower};
+  return OwnKernel{implementation, by_rule, seconds, lower};
 }
 
 }  // namespace
@@ -52,12 +53,13 @@ std::optional<OwnKernel> own_convolution(const LowerContext& context) {
     const Shape& out = context.output(0).shape;
     const std::optional<float> slope = negative_slope(def->function);
     if (!slope || !WinogradConvolution::computes(def->window, def->groups, in, out)) return std::nullopt;
-    return winograd_kernel(context, {def->window, in, out, false, context.threads}, winograd_by_rule(out), *slope);
+    return winograd_kernel(context, {def->window, in, out, false, context.threads}, winograd_by_rule(in.back(), out),
+                           *slope);
   }
   if (const auto* def = context.op.get_if<Conv2dGradInput>()) {
     if (!WinogradConvolution::computes(def->window, def->groups, def->input, in)) return std::nullopt;
-    return winograd_kernel(context, {def->window, def->input, in, true, context.threads}, winograd_by_rule(def->input),
-                           1.0f);
+    return winograd_kernel(context, {def->window, def->input, in, true, context.threads},
+                           winograd_by_rule(in.back(), def->input), 1.0f);
   }
   return std::nullopt;
 }

@@ -12,9 +12,6 @@
 namespace trainctl::cpu {
 namespace {
 
-// The most memory that the sums of all threads may take.
-constexpr std::int64_t most_winograd_bytes = std::int64_t{64} << 20;
-
 // Returns the seconds of the pass over dy that computes the gradient of the bias beside oneDNN's implementations.
 double bias_seconds(const LowerContext& context) {
   const TensorType& dy = context.input(1);
@@ -88,8 +85,10 @@ std::optional<OwnKernel> own_weight_gradient(const LowerContext& context) {
   }
   if (x.dtype == DType::float32 && WinogradConvolution::computes(def->window, def->groups, x.shape, y)) {
     const WinogradWeightGradient gradient(def->window, x.shape, y, context.threads);
-    if (gradient.workspace_bytes() > most_winograd_bytes) return std::nullopt;
-    return beside_bias<float>(context, winograd_name(), winograd_by_rule(y), gradient);
+    if (gradient.workspace_bytes() > WinogradWeightGradient::most_bytes) return std::nullopt;
+    // With less than three quarters of the threads, a direct sum by all of them may take less time.
+    const bool by_rule = winograd_by_rule(x.shape.back(), y) && 4 * gradient.threads() >= 3 * context.threads;
+    return beside_bias<float>(context, winograd_name(), by_rule, gradient);
   }
   return std::nullopt;
 }

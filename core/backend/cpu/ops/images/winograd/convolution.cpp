@@ -26,12 +26,14 @@ std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
 
 std::string winograd_name() { return format("own:winograd:{}", name_of(instruction_set())); }
 
-bool winograd_by_rule(const Shape& result) {
-  constexpr std::int64_t least_tiles = 4;
+bool winograd_by_rule(std::int64_t in, const Shape& result) {
+  constexpr std::int64_t least_tiles = 4, least_tiles_of_large_kernel = 16, small_kernel = 64 * 64;
   constexpr double least_used = 0.6;
-  const Geometry image{1, 0, 0, 0, result[1], result[2], result[3], 0, 0};
+  const std::int64_t out = result[3];
+  const Geometry image{1, 0, 0, in, result[1], result[2], out, 0, 0};
   const auto pixels = static_cast<double>(result[1] * result[2]);
-  return image.tiles() >= least_tiles && pixels >= least_used * static_cast<double>(image.tiles() * outputs * outputs);
+  return image.tiles() >= (in * out <= small_kernel ? least_tiles : least_tiles_of_large_kernel) &&
+         pixels >= least_used * static_cast<double>(image.tiles() * outputs * outputs);
 }
 
 // The tiles that a thread computes, whole blocks but for the last.
@@ -51,8 +53,7 @@ bool WinogradConvolution::computes(const Window& window, std::int64_t groups, co
 WinogradConvolution::WinogradConvolution(const Window& window, const Shape& x, const Shape& y, bool backward,
                                          int threads)
     : shape_{x[0], x[1], x[2], x[3], y[1], y[2], y[3], window.padding_before[0], window.padding_before[1]},
-      backward_(backward),
-      threads_(threads) {
+      backward_(backward) {
   if (backward) {
     std::swap(shape_.in_rows, shape_.out_rows);
     std::swap(shape_.in_columns, shape_.out_columns);
@@ -60,16 +61,19 @@ WinogradConvolution::WinogradConvolution(const Window& window, const Shape& x, c
     shape_.top = taps - 1 - shape_.top;
     shape_.left = taps - 1 - shape_.left;
   }
-  block_tiles_ = std::min(most_block_tiles(shape_), round_up(shape_.tiles(), block));
+  const std::int64_t share = (shape_.tiles() + threads - 1) / threads;
+  block_tiles_ = std::clamp<std::int64_t>(round_up(share, block), block, most_block_tiles(shape_));
+  const std::int64_t most = std::min(blocks(), (most_bytes / 4 - kernel_values()) / thread_values());
+  threads_ = static_cast<int>(std::clamp<std::int64_t>(most, 1, threads));
 }
+
+std::int64_t WinogradConvolution::blocks() const { return (shape_.tiles() + block_tiles_ - 1) / block_tiles_; }
 
 std::int64_t WinogradConvolution::thread_values() const {
   return all_points * (point_step(shape_.in) + point_step(shape_.out)) + all_points * shape_.in;
 }
 
-std::int64_t WinogradConvolution::workspace_bytes() const {
-  return 4 * (all_points * shape_.in * shape_.out + threads_ * thread_values());
-}
+std::int64_t WinogradConvolution::workspace_bytes() const { return 4 * (kernel_values() + threads_ * thread_values()); }
 
 // Transforms rows of the kernel, counted over all blocks of 16 output channels; a row is an input channel.
 template <int lanes>
@@ -151,6 +155,7 @@ TRAINCTL_INLINE inline void WinogradConvolution::write_tile(const Task& task, st
   const std::int64_t rows = shape_.out_rows - tile.row, columns = shape_.out_columns - tile.column;
   float* pixels = task.out + (tile.image * shape_.out_rows + tile.row) * row_step + tile.column * channels;
   const float slope = task.negative_slope;
+  const bool drops_negative = slope == 0;  // a product would make -0 of negative values, and NaN of -infinity
   for (std::int64_t c = 0; c < channels; c += lanes) {
     Vector bias{};
     if (task.bias != nullptr) load(task.bias + c, bias);
@@ -159,7 +164,8 @@ TRAINCTL_INLINE inline void WinogradConvolution::write_tile(const Task& task, st
                                 [&](int row, int column, const Vector& value) TRAINCTL_INLINE {
                                   if (!whole && (row >= rows || column >= columns)) return;
                                   const Vector y = value + bias;
-                                  const Vector result = y < 0 ? y * slope : y;
+                                  const Vector negative = drops_negative ? Vector{} : y * slope;
+                                  const Vector result = y <= 0 ? negative : y;
                                   store(result, pixels + row * row_step + column * channels + c);
                                 });
   }
@@ -184,12 +190,12 @@ TRAINCTL_INLINE inline void WinogradConvolution::compute(const Task& task) const
 
 void WinogradConvolution::run(const float* in, const float* kernel, const float* bias, float negative_slope, float* out,
                               float* workspace) const {
+  if (shape_.tiles() == 0) return;
   float* transformed = workspace;
-  float* tiles = transformed + all_points * shape_.in * shape_.out;
+  float* tiles = transformed + kernel_values();
   parallel_ranges(shape_.out / block * shape_.in, block, [&](std::int64_t first, std::int64_t last) {
     with_lanes([&](auto width) TRAINCTL_INLINE { transform_kernel<width()>(kernel, first, last, transformed); });
   });
-  const std::int64_t blocks = (shape_.tiles() + block_tiles_ - 1) / block_tiles_;
   parallel_ranges(threads_, 1, [&](std::int64_t first_thread, std::int64_t last_thread) {
     for (std::int64_t thread = first_thread; thread < last_thread; ++thread) {
       float* square = tiles + thread * thread_values();
@@ -201,8 +207,8 @@ void WinogradConvolution::run(const float* in, const float* kernel, const float*
                       .inputs = square + all_points * shape_.in,
                       .sums = square + all_points * (shape_.in + point_step(shape_.in)),
                       .square = square,
-                      .first_tile = blocks * thread / threads_ * block_tiles_,
-                      .last_tile = std::min(blocks * (thread + 1) / threads_ * block_tiles_, shape_.tiles())};
+                      .first_tile = blocks() * thread / threads_ * block_tiles_,
+                      .last_tile = std::min(blocks() * (thread + 1) / threads_ * block_tiles_, shape_.tiles())};
       with_lanes([&](auto width) TRAINCTL_INLINE { compute<width()>(task); });
     }
   });

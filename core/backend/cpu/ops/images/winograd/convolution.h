@@ -7,6 +7,10 @@
 // transformed, multiplied and transformed back at a time, so that the values at the points stay in the caches; only
 // the transformed kernel is computed beforehand, once a call.
 //
+// The transforms add and subtract values of a tile, so that rounding errors are relative to the largest values of the
+// tile: values that are much smaller than others of the same tile are less precise than in a direct sum, and an
+// infinity or NaN makes all results of its tiles NaN. The results of other tiles and samples do not change.
+//
 // Images are NHWC, so vectors hold channels of a pixel. The gradient of a convolution with respect to its input is a
 // convolution of the gradient of the output with the flipped and transposed kernel.
 #pragma once
@@ -23,10 +27,11 @@ namespace trainctl::cpu {
 // The name of the implementation, such as "own:winograd:avx512".
 std::string winograd_name();
 
-// Whether the kernel is chosen without timing, for images [N, H', W', O] of its result: at least 60 % of the
-// pixels of the tiles are in the image, and an image has enough tiles for the transforms of the kernel. The batch does
-// not matter, so that a sample has the same result in any batch.
-bool winograd_by_rule(const Shape& result);
+// Whether the kernel is chosen without timing, for `in` channels and images [N, H', W', O] of its result: at least 60 %
+// of the pixels of the tiles are in the image, and an image has enough tiles for the transforms of the kernel, which
+// take the more time the more channels there are. The batch does not matter, so that a sample has the same result in
+// any batch.
+bool winograd_by_rule(std::int64_t in, const Shape& result);
 
 class WinogradConvolution {
  public:
@@ -37,7 +42,11 @@ class WinogradConvolution {
   // The convolution from x to y, or, `backward`, from the gradient of y to that of x.
   WinogradConvolution(const Window& window, const Shape& x, const Shape& y, bool backward, int threads);
 
+  // The workspace holds the transformed kernel and the tiles of each thread. Fewer threads than `threads` compute if
+  // there are fewer blocks of tiles, or if the workspace would be larger than most_bytes; with many channels, that of
+  // one thread may be larger.
   std::int64_t workspace_bytes() const;
+  static constexpr std::int64_t most_bytes = std::int64_t{256} << 20;
 
   // Writes the convolution of `in` with the kernel [3, 3, C, O] to `out`, plus the bias (unless null); negative values
   // are then multiplied by `negative_slope`. The sums of a sample depend on its values and the shapes alone. The
@@ -61,11 +70,13 @@ class WinogradConvolution {
   // The distance between the values of a block of tiles at a point and those at the next point: with 16 values more,
   // neighbouring points do not compete for the same lines of the first cache.
   std::int64_t point_step(std::int64_t channels) const { return block_tiles_ * channels + winograd::block; }
+  std::int64_t kernel_values() const { return winograd::all_points * shape_.in * shape_.out; }
   std::int64_t thread_values() const;
+  std::int64_t blocks() const;
 
   winograd::Geometry shape_;
   bool backward_;
-  int threads_;
+  int threads_;               // that compute
   std::int64_t block_tiles_;  // tiles of a block, a multiple of 16
 };
 

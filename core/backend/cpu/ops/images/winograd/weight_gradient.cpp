@@ -22,9 +22,12 @@ struct WinogradWeightGradient::Task {
 WinogradWeightGradient::WinogradWeightGradient(const Window& window, const Shape& x, const Shape& y, int threads)
     : shape_{x[0], x[1], x[2], x[3], y[1], y[2], y[3], window.padding_before[0], window.padding_before[1]} {
   constexpr std::int64_t most_block_tiles = 64;
-  block_tiles_ = std::min(most_block_tiles, (shape_.tiles() + block - 1) / block * block);
-  threads_ = static_cast<int>(std::min<std::int64_t>(threads, (shape_.tiles() + block_tiles_ - 1) / block_tiles_));
+  block_tiles_ = std::clamp<std::int64_t>((shape_.tiles() + block - 1) / block * block, block, most_block_tiles);
+  const std::int64_t most = std::min(blocks(), most_bytes / (4 * thread_values()));
+  threads_ = static_cast<int>(std::clamp<std::int64_t>(most, 1, threads));
 }
+
+std::int64_t WinogradWeightGradient::blocks() const { return (shape_.tiles() + block_tiles_ - 1) / block_tiles_; }
 
 std::int64_t WinogradWeightGradient::thread_values() const {
   return sums() + all_points * (point_step(shape_.in) + point_step(shape_.out) + std::max(shape_.in, shape_.out));
@@ -117,7 +120,6 @@ TRAINCTL_INLINE inline void WinogradWeightGradient::transform_sums(const float* 
 
 void WinogradWeightGradient::run(const float* x, const float* dy, bool accumulate, float* dkernel,
                                  float* workspace) const {
-  const std::int64_t blocks = (shape_.tiles() + block_tiles_ - 1) / block_tiles_;
   parallel_ranges(threads_, 1, [&](std::int64_t first_thread, std::int64_t last_thread) {
     for (std::int64_t thread = first_thread; thread < last_thread; ++thread) {
       float* memory = workspace + thread * thread_values();
@@ -127,8 +129,8 @@ void WinogradWeightGradient::run(const float* x, const float* dy, bool accumulat
                       .inputs = memory + sums(),
                       .gradients = memory + sums() + all_points * point_step(shape_.in),
                       .square = memory + sums() + all_points * (point_step(shape_.in) + point_step(shape_.out)),
-                      .first_tile = blocks * thread / threads_ * block_tiles_,
-                      .last_tile = std::min(blocks * (thread + 1) / threads_ * block_tiles_, shape_.tiles())};
+                      .first_tile = blocks() * thread / threads_ * block_tiles_,
+                      .last_tile = std::min(blocks() * (thread + 1) / threads_ * block_tiles_, shape_.tiles())};
       with_lanes([&](auto width) TRAINCTL_INLINE { sum<width()>(task); });
     }
   });

@@ -18,10 +18,15 @@ namespace trainctl::cpu {
 class WinogradWeightGradient {
  public:
   // Images x [N, H, W, C] and y [N, H', W', O] for which WinogradConvolution::computes(). Each thread sums its own part
-  // of the tiles, so that the order of the sums depends on the shapes and `threads`.
+  // of the tiles, so that the order of the sums depends on the shapes and `threads`. Fewer threads sum if there are
+  // fewer blocks of tiles, or if the workspace would be larger than most_bytes; with many channels, that of one thread
+  // may be larger.
   WinogradWeightGradient(const Window& window, const Shape& x, const Shape& y, int threads);
 
+  // The number of threads that sum.
+  int threads() const { return threads_; }
   std::int64_t workspace_bytes() const;
+  static constexpr std::int64_t most_bytes = std::int64_t{64} << 20;
 
   // Writes the gradient to dkernel [3, 3, C, O], or adds it to dkernel with `accumulate`. The workspace must be aligned
   // to 64 bytes.
@@ -29,10 +34,14 @@ class WinogradWeightGradient {
 
  private:
   struct Task;
+  // The distance between the values of a block of tiles at a point and those at the next point (see convolution.h).
   std::int64_t point_step(std::int64_t channels) const { return block_tiles_ * channels + winograd::block; }
-  // The number of sums, of values at all points of a block of tiles, and of pixels of a square.
+  // The number of sums of a thread.
   std::int64_t sums() const { return winograd::all_points * shape_.in * shape_.out; }
+  // The number of a thread's values: its sums, the values at all points of a block of tiles, and the pixels of a
+  // square.
   std::int64_t thread_values() const;
+  std::int64_t blocks() const;
   template <int lanes>
   void sum(const Task& task) const;
   template <int lanes>
