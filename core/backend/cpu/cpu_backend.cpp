@@ -10,6 +10,7 @@
 #include "core/backend/cpu/runtime/peaks.h"
 #include "core/backend/cpu/runtime/processor.h"
 #include "core/backend/cpu/runtime/streams.h"
+#include "core/backend/cpu/simd/product.h"
 #include "core/backend/decomposed.h"
 #include "core/base/error.h"
 #include "core/base/format.h"
@@ -26,7 +27,7 @@ constexpr std::int64_t least_checked = 1 << 20;
 
 // This number is part of the fingerprint. Raise it with every change to the set of kernels or to the bits of their
 // results: choices kept on disk are then timed again.
-constexpr int kernel_generation = 6;
+constexpr int kernel_generation = 7;
 
 class CpuBackend final : public Backend {
  public:
@@ -42,8 +43,9 @@ class CpuBackend final : public Backend {
   bool on_host() const override { return true; }
 
   std::string fingerprint() const override {
-    return format("{}, {}, {} threads, oneDNN {}{}, kernels {}", processor_model(), name_of(instruction_set()),
-                  threads_, onednn::version(), has_bfloat16() ? "" : " without bfloat16", kernel_generation);
+    return format("{}, {}{}, {} threads, oneDNN {}{}, kernels {}", processor_model(), name_of(instruction_set()),
+                  multiplies_pairs() ? " with bfloat16" : "", threads_, onednn::version(),
+                  has_bfloat16() ? "" : " without bfloat16", kernel_generation);
   }
 
   bool computes_in(DType dtype) const override { return dtype == DType::float32 || dtype == DType::bfloat16; }
