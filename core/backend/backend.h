@@ -51,7 +51,9 @@ class KernelChoices;  // core/backend/choices.h
 struct Peaks {
   double float32_gflops = 0;   // matrix multiplication, or on the CPU multiply-adds in registers if those are faster
   double bfloat16_gflops = 0;  // the same with float32 accumulators
-  double triad_gb_per_s = 0;   // a = b + s * c over arrays larger than the caches; the bytes of all three arrays count
+  double float32_product_gflops = 0;  // matrix multiplication alone
+  double bfloat16_product_gflops = 0;
+  double triad_gb_per_s = 0;  // a = b + s * c over arrays larger than the caches; the bytes of all three arrays count
 };
 
 // Work that was recorded once and is replayed as a whole on the same addresses, such as a CUDA graph.

@@ -41,8 +41,8 @@ std::unique_ptr<Costs> costs_of_this_machine(Backend& backend, int threads, bool
   const Ceilings ceilings = measure_ceilings(backend, threads);
   Machine machine;
   machine.device.kind = backend.on_host() ? MachineKind::cpu : MachineKind::gpu;
-  machine.device.float32 = ceilings.peaks.float32_gflops / 1e3;
-  machine.device.bfloat16 = ceilings.peaks.bfloat16_gflops / 1e3;
+  machine.device.float32 = ceilings.peaks.float32_product_gflops / 1e3;
+  machine.device.bfloat16 = ceilings.peaks.bfloat16_product_gflops / 1e3;
   machine.device.memory_bandwidth = ceilings.peaks.triad_gb_per_s;
   machine.device.compute_efficiency = machine.device.memory_efficiency = 1;  // they are measured
   machine.device.kernel_overhead = 1;

@@ -41,7 +41,12 @@ double triad_gb_per_s() {
 }  // namespace
 
 Peaks measure_peaks(const Device& device) {
-  return {product_gflops(device, DType::float32), product_gflops(device, DType::bfloat16), triad_gb_per_s()};
+  const double float32 = product_gflops(device, DType::float32), bfloat16 = product_gflops(device, DType::bfloat16);
+  return {.float32_gflops = float32,
+          .bfloat16_gflops = bfloat16,
+          .float32_product_gflops = float32,
+          .bfloat16_product_gflops = bfloat16,
+          .triad_gb_per_s = triad_gb_per_s()};
 }
 
 }  // namespace trainctl::cuda
