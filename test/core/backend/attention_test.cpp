@@ -2,6 +2,8 @@
 #include <cmath>
 #include <limits>
 
+#include "core/backend/cpu/cpu_backend.h"
+#include "core/backend/cpu/simd/product.h"
 #include "core/base/random.h"
 #include "core/graph/ops/attention.h"
 #include "test/catch.h"
@@ -194,6 +196,19 @@ void check(Backend& backend, const Case& c, DType dtype, double tolerance, Outpu
   CHECK(largest_error({o.v.type, got[2]}, expected.dv) < 3 * tolerance);
 }
 
+// The rows of one sample of each value.
+std::vector<Value> samples_from(const std::vector<Value>& all, std::int64_t sample) {
+  std::vector<Value> parts;
+  for (const Value& value : all) {
+    std::vector<std::int64_t> sizes = value.type.shape.sizes();
+    const auto count = static_cast<std::ptrdiff_t>(value.values.size()) / sizes[0];
+    sizes[0] = 1;
+    const auto first = value.values.begin() + sample * count;
+    parts.push_back({{Shape(sizes), value.type.dtype}, {first, first + count}});
+  }
+  return parts;
+}
+
 using Option = void (*)(Case&);
 
 // The options, of which a case has one or two. Some exclude each other.
@@ -304,17 +319,43 @@ TEST_CASE("attention in bfloat16 may write its gradients into the memory of its 
 
 TEST_CASE("attention has the same bits for any number of threads and samples") {
   const auto one = backend_under_test({.threads = 1}), two = backend_under_test({.threads = 2});
-  Case c{.samples = 3, .queries = 90, .keys = 90, .heads = 2, .key_heads = 2, .a = {}};
+  const DType dtype = GENERATE(DType::float32, DType::bfloat16);
+  CAPTURE(name_of(dtype));
+  Case c{.samples = 3, .queries = 91, .keys = 91, .heads = 2, .key_heads = 2, .a = {}};
   c.a = {.head_size = 8, .value_size = 8, .scale = 0.4f, .causal = true};
-  const Operands o = random_operands(c, DType::float32);
+  const Operands o = random_operands(c, dtype);
   std::vector<Value> inputs = inputs_of(c, o);
   const auto def = std::make_shared<Attention>(c.a);
-  const auto forward = run_op(*one, def, inputs);
-  CHECK(run_op(*two, def, inputs)[0].values == forward[0].values);
-  inputs.insert(inputs.begin(), {o.dy, forward[0], forward[1]});
   const auto grad = std::make_shared<AttentionGrad>(c.a);
-  const auto first = run_op(*one, grad, inputs), second = run_op(*two, grad, inputs);
-  for (std::size_t i = 0; i < first.size(); ++i) CHECK(first[i].values == second[i].values);
+  const auto forward = run_op(*one, def, inputs);
+  std::vector<Value> of_gradient = inputs;
+  of_gradient.insert(of_gradient.begin(), {o.dy, forward[0], forward[1]});
+  const auto gradients = run_op(*one, grad, of_gradient);
+
+  CHECK(run_op(*two, def, inputs)[0].values == forward[0].values);
+  const auto again = run_op(*two, grad, of_gradient);
+  for (std::size_t i = 0; i < gradients.size(); ++i) CHECK(again[i].values == gradients[i].values);
+
+  if (!one->on_host()) return;  // a GPU's kernel may depend on the number of samples
+  for (std::int64_t n = 0; n < c.samples; ++n) {
+    CAPTURE(n);
+    CHECK(run_op(*two, def, samples_from(inputs, n))[0].values == samples_from(forward, n)[0].values);
+    const auto alone = run_op(*two, grad, samples_from(of_gradient, n)), part = samples_from(gradients, n);
+    for (std::size_t i = 0; i < alone.size(); ++i) CHECK(alone[i].values == part[i].values);
+  }
+}
+
+TEST_CASE("attention in bfloat16 multiplies pairs where the processor can") {
+  const auto backend = make_cpu_backend({.threads = 1});
+  const Case c = small_case();
+  const Operands o = random_operands(c, DType::bfloat16);
+  std::vector<Value> inputs = inputs_of(c, o);
+  Lowering lowering;
+  const auto forward = run_op(*backend, std::make_shared<Attention>(c.a), inputs, {}, nullptr, &lowering);
+  CHECK((lowering.implementation == "own:avx512_bf16") == cpu::multiplies_pairs());
+  inputs.insert(inputs.begin(), {o.dy, forward[0], forward[1]});
+  run_op(*backend, std::make_shared<AttentionGrad>(c.a), inputs, {}, nullptr, &lowering);
+  CHECK((lowering.implementation == "own:avx512_bf16") == cpu::multiplies_pairs());
 }
 
 TEST_CASE("a query that sees no key has the result 0, and a NaN stays one") {

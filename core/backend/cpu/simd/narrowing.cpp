@@ -30,10 +30,14 @@ namespace {
 
 }  // namespace
 
+bool narrows_by_instruction() {
+  static const bool by_instruction = multiplies_pairs();
+  return by_instruction;
+}
+
 void narrow(const float* values, std::int64_t count, Bf16* to) {
 #if defined(__x86_64__)
-  static const bool by_instruction = multiplies_pairs();
-  if (by_instruction) return narrow_by_instruction(values, count, to);
+  if (narrows_by_instruction()) return narrow_by_instruction(values, count, to);
 #endif
   simd([=]() TRAINCTL_INLINE {
 #pragma omp simd

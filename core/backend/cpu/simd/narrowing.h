@@ -1,5 +1,5 @@
-// Writes computed values to tensors. Values are rounded to bfloat16 in blocks, by the processor's instruction where it
-// has one.
+// Writes computed values to tensors. Where the processor has an instruction that rounds to bfloat16, values are rounded
+// in blocks.
 #pragma once
 
 #include <algorithm>
@@ -9,6 +9,9 @@
 #include "core/backend/cpu/simd/simd.h"
 
 namespace trainctl::cpu {
+
+// Whether the processor has an instruction that rounds to bfloat16.
+bool narrows_by_instruction();
 
 // to[i] = values[i], rounded as by store<Bf16>(); denormal numbers may become 0.
 void narrow(const float* values, std::int64_t count, Bf16* to);
@@ -21,7 +24,13 @@ TRAINCTL_INLINE inline void store_each(T* to, std::int64_t begin, std::int64_t e
 #pragma omp simd
     for (std::int64_t i = begin; i < end; ++i) to[i] = value(i);
   } else {
-    constexpr std::int64_t block = 512;
+    // For few values, a call of narrow() takes more time than its instruction saves.
+    constexpr std::int64_t block = 512, least_narrowed = 32;
+    if (end - begin < least_narrowed || !narrows_by_instruction()) {
+#pragma omp simd
+      for (std::int64_t i = begin; i < end; ++i) to[i] = store<T>(value(i));
+      return;
+    }
     alignas(64) float values[block];
     for (std::int64_t first = begin; first < end; first += block) {
       const std::int64_t count = std::min(block, end - first);
