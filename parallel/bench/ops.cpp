@@ -96,8 +96,7 @@ std::string to_text(const OpBench& bench, const Ceilings& ceilings) {
   if (std::ranges::any_of(bench.costs, exceeds)) {
     text +=
         "GFLOP/s count all products of a direct sum, also those with padding; kernels that need fewer products, such "
-        "as "
-        "Winograd's convolutions, may exceed the ceiling\n";
+        "as Winograd's convolutions, may exceed the ceiling\n";
   }
   text +=
       format("sum of ops {}, step {} ({:.2f} x); an op's time is the median, its spread the width of the middle half\n",

@@ -57,7 +57,8 @@ double EmbeddingGrad::flops(std::span<const TensorType> inputs, std::span<const 
   return static_cast<double>(inputs[1].shape.count());
 }
 
-// Without `accumulate`, the whole table is set to 0 first. Rows with gradients are read and written.
+// Without `accumulate`, the whole table is set to 0 first. Rows with gradients, at most one for each
+// number, are read and written.
 double EmbeddingGrad::writes(std::span<const TensorType> inputs) const {
   return (accumulate ? 0 : 1) + 2 * fraction_read(inputs[0], rows);
 }
