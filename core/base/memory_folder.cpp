@@ -41,8 +41,11 @@ void create_private(const std::string& path) {
 std::int64_t bytes_in(const std::string& folder) {
   std::int64_t bytes = 0;
   std::error_code none;
-  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder, none)) {
-    if (entry.is_regular_file(none)) bytes += static_cast<std::int64_t>(entry.file_size(none));
+  // increment() does not throw, as ++ does, if another process removes a folder meanwhile. It then ends the loop.
+  for (fs::recursive_directory_iterator entry(folder, none), end; entry != end; entry.increment(none)) {
+    if (!entry->is_regular_file(none)) continue;
+    const std::uintmax_t size = entry->file_size(none);
+    if (size != static_cast<std::uintmax_t>(-1)) bytes += static_cast<std::int64_t>(size);
   }
   return bytes;
 }
@@ -80,8 +83,9 @@ bool are_copies_of(const std::string& folder, const std::string& launch) {
 std::set<std::string> copies_of_launch(const std::string& launch, const std::string& shared_memory) {
   std::set<std::string> found;
   std::error_code none;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder_of_user(shared_memory), none)) {
-    if (are_copies_of(entry.path(), launch)) found.insert(entry.path());
+  // increment() does not throw, as ++ does: destructors call this.
+  for (fs::directory_iterator entry(folder_of_user(shared_memory), none), end; entry != end; entry.increment(none)) {
+    if (are_copies_of(entry->path(), launch)) found.insert(entry->path());
   }
   return found;
 }

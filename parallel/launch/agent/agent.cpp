@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/files.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
 #include "core/base/memory_folder.h"
@@ -257,6 +258,10 @@ class Agent {
   void remove_copies() const {
     for (const std::string& copies : copies_of_launch(launch_)) {
       remove_memory_folder(copies);
+      if (exists(copies)) {
+        log::warning(format("the copies of the run's state in {} cannot be removed whole: remove this folder", copies));
+        continue;
+      }
       log::warning(format("the copies of the run's state in {} are removed, since the run has ended here", copies));
     }
   }
