@@ -83,6 +83,20 @@ std::string split_folder(const std::string& folder, NamedSplit split) {
   return "";
 }
 
+std::vector<std::string> folders_in(const std::string& folder) {
+  std::vector<std::string> names;
+  for (const FolderEntry& entry : list_folder(folder)) {
+    if (!is_system_name(entry.name) && is_folder(folder + "/" + entry.name)) names.push_back(entry.name);
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::string only_folder(const std::string& folder) {
+  const std::vector<std::string> names = folders_in(folder);
+  return names.size() == 1 ? folder + "/" + names[0] : "";
+}
+
 ClassSplits class_splits(const std::string& folder, const HasFiles& has_files) {
   const std::string root = unwrapped(folder, has_files);
   std::map<NamedSplit, std::string> splits;

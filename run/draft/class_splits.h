@@ -18,6 +18,11 @@ NamedSplit split_named(const std::string& name);
 // The folder of a split in a folder; "" if there is none.
 std::string split_folder(const std::string& folder, NamedSplit split);
 
+// The names of the folders in a folder, in bytewise order, without those of operating systems.
+std::vector<std::string> folders_in(const std::string& folder);
+// The path of the only folder in a folder; "" if it has none or several.
+std::string only_folder(const std::string& folder);
+
 // Whether a folder, or a folder below it, has files of the data set.
 using HasFiles = std::function<bool(const std::string& folder)>;
 

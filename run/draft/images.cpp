@@ -16,6 +16,7 @@
 #include "run/draft/draft.h"
 #include "run/draft/image_look.h"
 #include "run/draft/pair_folders.h"
+#include "run/draft/pair_names.h"
 
 namespace trainctl {
 namespace {
@@ -35,39 +36,12 @@ std::vector<std::string> images_of(const std::string& split) {
   return files_of_classes(split, [](const std::string& folder) { return list_images(folder).images; });
 }
 
-// Reads an image. Returns why it cannot be read, or "".
-std::string failure_to_read(const std::string& path, Sample& sample) {
-  try {
-    read_image_file(path, 3, true, sample);
-    return "";
-  } catch (const Error& error) {
-    if (error.kind() != ErrorKind::data) throw;
-    return error.what();
-  }
-}
-
-// Describes the images in the folders (some of which may be "") that cannot be read: all empty files, and those among
-// the images that look_at_images() tries. "a/1.png: is empty; 2 others cannot be read, either", or "" if there are
-// none.
-std::string unreadable_images(const std::vector<std::string>& folders) {
-  std::string first;
-  std::int64_t others = -1;
-  Sample sample;
-  for (const std::string& folder : folders) {
-    if (folder.empty()) continue;
-    const std::vector<std::string> images = images_of(folder), tried = tried_images(images);
-    for (const std::string& image : images) {
-      const std::string path = folder + "/" + image;
-      // Both lists have the same order.
-      const bool decodes = std::binary_search(tried.begin(), tried.end(), image);
-      if (!decodes && InputFile(path).size() > 0) continue;
-      const std::string failure = failure_to_read(path, sample);
-      if (failure.empty()) continue;
-      if (first.empty()) first = failure;
-      ++others;
-    }
-  }
-  return others > 0 ? format("{}; {} cannot be read, either", first, counted(others, "other")) : first;
+// The paths of the images in a split, which may be "".
+std::vector<std::string> paths_of(const std::string& split) {
+  if (split.empty()) return {};
+  std::vector<std::string> paths = images_of(split);
+  for (std::string& path : paths) path = split + "/" + path;
+  return paths;
 }
 
 // Decodes some images of the folder. Throws Error{data} if none of them can be read.
@@ -75,15 +49,15 @@ ImageLook look_at_images(const std::string& folder) {
   ImageLook look;
   std::vector<std::int64_t> sides;
   Sample sample;
-  for (const std::string& image : tried_images(images_of(folder))) {
-    if (!failure_to_read(folder + "/" + image, sample).empty()) continue;
+  for (const std::string& image : tried_images(paths_of(folder))) {
+    if (!failure_to_read(image, sample).empty()) continue;
     sides.push_back(std::min(sample.shape[0], sample.shape[1]));
     look.alike = look.alike && sample.shape[0] == sample.shape[1] && sides.back() == sides.front();
     look.gray = look.gray && is_gray(sample);
   }
   if (sides.empty()) {
     throw Error(ErrorKind::data,
-                folder + ": none of the images that were tried can be read: " + unreadable_images({folder}));
+                folder + ": none of the images that were tried can be read: " + unreadable_images({paths_of(folder)}));
   }
   std::nth_element(sides.begin(), sides.begin() + std::ssize(sides) / 2, sides.end());
   look.side = sides[sides.size() / 2];
@@ -140,10 +114,16 @@ std::string steps_text(const ImageModel& model, const ImageLook& look) {
 }
 
 // A note on two classes with images of the same names, which may be pairs of images; "" for others.
-std::string note_on_pairs(const std::string& split, const std::vector<std::string>& classes,
-                          const DraftRequest& request) {
+std::string note_on_pairs(const std::vector<std::string>& classes, const DraftRequest& request) {
   if (classes.size() != 2 || request.targets != TargetsAre::found_out) return "";
-  if (!have_equal_names(split + "/" + classes[0], split + "/" + classes[1])) return "";
+  const PairSplits pairs = pair_splits(request.path, TargetsAre::values);
+  if (!pairs.training.found()) {
+    if (!are_names_of_pairs(classes[0], classes[1]) && !are_names_of_pairs(classes[1], classes[0])) return "";
+    return format(
+        "the folders '{}' and '{}' are taken for classes; for pairs of images, an image and its target need the same "
+        "name, apart from the ending, or a table must name both",
+        classes[0], classes[1]);
+  }
   return format(
       "the folders '{}' and '{}' are taken for classes; if the images of one are the targets of those of the "
       "same names in the other, use --targets values",
@@ -158,7 +138,8 @@ std::vector<Draft> draft_for_images(const DraftRequest& request) {
   if (request.targets != TargetsAre::classes) refuse_targets(request, "the classes of images are their folders");
   const ClassSplits splits = class_splits(request.path, has_images);
   const ImageLook look = look_at_images(splits.training);
-  const std::string unreadable = unreadable_images({splits.training, splits.validation, splits.test});
+  const std::string unreadable =
+      unreadable_images({paths_of(splits.training), paths_of(splits.validation), paths_of(splits.test)});
   const std::string data =
       "data:\n  dataset: image_folder\n" + splits_text(request, splits) +
       (unreadable.empty() ? "" : "  on_error: skip                  # " + in_comment(unreadable) + "\n");
@@ -186,7 +167,7 @@ std::vector<Draft> draft_for_images(const DraftRequest& request) {
                    "checkpoint:\n  monitor: val_accuracy           # the metric by which checkpoints/best is chosen\n");
     drafts.push_back(std::move(draft));
   }
-  if (const std::string note = note_on_pairs(splits.training, info.targets[0].class_names, request); !note.empty()) {
+  if (const std::string note = note_on_pairs(info.targets[0].class_names, request); !note.empty()) {
     drafts[0].notes.push_back(note);
   }
   return drafts;

@@ -35,7 +35,7 @@ bool has_image_files(const std::string& folder) {
 }
 
 // The images and masks that lie side by side in a folder.
-MaskFolders folders_in(const std::string& folder) {
+MaskFolders masks_in(const std::string& folder) {
   static const std::vector<std::string> images{"images", "image", "imgs", "img"};
   static const std::vector<std::string> masks{"masks",        "mask",          "labels",      "annotations",
                                               "segmentation", "segmentations", "ground_truth"};
@@ -45,13 +45,13 @@ MaskFolders folders_in(const std::string& folder) {
 
 // Looks for folders with the usual names: images and masks side by side, in a folder for each split, or with a folder
 // for each split in both. Returns none if there are no such folders with images.
-MaskSplits mask_splits(const std::string& folder) {
+MaskSplits splits_in(const std::string& folder) {
   MaskSplits splits;
-  const MaskFolders all = folders_in(folder);
+  const MaskFolders all = masks_in(folder);
   const auto split = [&](NamedSplit name) -> MaskFolders {
     if (!all.found()) {
       const std::string path = split_folder(folder, name);
-      return path.empty() ? MaskFolders() : folders_in(path);
+      return path.empty() ? MaskFolders() : masks_in(path);
     }
     const MaskFolders inner{split_folder(all.images, name), split_folder(all.masks, name)};
     return has_image_files(inner.images) && has_image_files(inner.masks) ? inner : MaskFolders();
@@ -61,6 +61,15 @@ MaskSplits mask_splits(const std::string& folder) {
   splits.validation = split(NamedSplit::validation);
   splits.test = split(NamedSplit::test);
   return splits;
+}
+
+// The same in the folder or, if it has none, in its only folder, and so on.
+MaskSplits mask_splits(const std::string& folder) {
+  for (std::string root = folder; !root.empty(); root = only_folder(root)) {
+    MaskSplits splits = splits_in(root);
+    if (splits.training.found()) return splits;
+  }
+  return {};
 }
 
 constexpr std::size_t most_classes = 64;
@@ -74,6 +83,16 @@ struct MaskLook {
   std::int64_t number_of_values() const { return std::count(values.begin(), values.end(), true); }
 };
 
+// Decodes a mask. The errors of decode_mask() also tell how images become targets whose values are learned.
+Shape decoded_mask(const std::vector<std::byte>& file, const std::string& path, std::vector<std::byte>& pixels) {
+  try {
+    return decode_mask(file.data(), std::ssize(file), path, pixels);
+  } catch (const Error& error) {
+    throw Error(error.kind(), format("{}; to learn the values of these images instead of classes, use --targets values",
+                                     error.what()));
+  }
+}
+
 // Reads the masks of a folder, which are PNG files. Throws Error{data} for masks that cannot be decoded.
 void look_at_masks(const std::string& folder, MaskLook& look) {
   Sample sample;
@@ -82,7 +101,7 @@ void look_at_masks(const std::string& folder, MaskLook& look) {
     if (!has_ending(name, {".png"})) continue;
     const std::string path = folder + "/" + name;
     read_whole_file(path, sample);
-    const Shape shape = decode_mask(sample.scratch.data(), std::ssize(sample.scratch), path, pixels);
+    const Shape shape = decoded_mask(sample.scratch, path, pixels);
     look.heights.push_back(shape[0]);
     look.widths.push_back(shape[1]);
     for (const std::byte value : pixels) look.values[std::to_integer<std::size_t>(value)] = true;

@@ -3,48 +3,29 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
+#include <functional>
 #include <optional>
 #include <set>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "core/base/error.h"
 #include "core/base/file_names.h"
 #include "core/base/files.h"
+#include "core/base/format.h"
 #include "io/datasets/images/image_files.h"
-#include "io/datasets/tables/csv_lines.h"
 #include "io/loader/images/resize.h"
 #include "run/draft/class_splits.h"
+#include "run/draft/pair_names.h"
 
 namespace trainctl {
 namespace {
 
-// The names of folders that hold pairs: of the images, and of the targets.
-bool are_names_of_pairs(const std::string& images, const std::string& targets) {
-  static const std::vector<std::pair<std::string_view, std::string_view>> known{
-      {"input", "target"},  {"inputs", "targets"}, {"image", "target"},      {"images", "targets"},
-      {"input", "output"},  {"inputs", "outputs"}, {"noisy", "clean"},       {"noise", "clean"},
-      {"lr", "hr"},         {"lowres", "highres"}, {"low_res", "high_res"},  {"source", "target"},
-      {"blurred", "sharp"}, {"blur", "sharp"},     {"input", "gt"},          {"hazy", "clear"},
-      {"hazy", "gt"},       {"degraded", "clean"}, {"input", "ground_truth"}};
-  return std::ranges::find(known, std::pair<std::string_view, std::string_view>(images, targets)) != known.end();
-}
-
-// The names of which the first is usually that of the input.
-bool are_in_order(const std::string& images, const std::string& targets) {
-  static const std::vector<std::pair<std::string_view, std::string_view>> known{{"low", "high"},    {"gray", "color"},
-                                                                                {"grey", "color"},  {"gray", "colour"},
-                                                                                {"grey", "colour"}, {"small", "large"}};
-  return are_names_of_pairs(images, targets) ||
-         std::ranges::find(known, std::pair<std::string_view, std::string_view>(images, targets)) != known.end();
-}
-
-// The gray values of an image, resized to a few pixels.
+// An image, resized to a few pixels.
 struct Thumbnail {
-  Shape stored;  // of the image
-  std::vector<double> values;
+  Shape stored;                // of the image
+  std::vector<double> values;  // of three channels
+  std::vector<double> gray;
 
   bool operator==(const Thumbnail&) const = default;
 };
@@ -54,7 +35,7 @@ std::optional<Thumbnail> thumbnail(const std::string& path) {
   constexpr std::int64_t side = 8;
   Sample sample;
   try {
-    read_image_file(path, 1, true, sample);
+    read_image_file(path, 3, true, sample);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::data) throw;
     return std::nullopt;
@@ -62,7 +43,11 @@ std::optional<Thumbnail> thumbnail(const std::string& path) {
   ResizeScratch scratch;
   const ImageView small = resize(as_image(sample.values, sample.dtype, sample.shape), side, side, scratch);
   const auto* values = static_cast<const float*>(small.data);
-  return Thumbnail{sample.shape, {values, values + side * side}};
+  Thumbnail made{sample.shape, {values, values + 3 * side * side}, {}};
+  for (const auto* pixel = values; pixel < values + 3 * side * side; pixel += 3) {
+    made.gray.push_back(0.299 * pixel[0] + 0.587 * pixel[1] + 0.114 * pixel[2]);
+  }
+  return made;
 }
 
 // Pearson's correlation; 0 if one of both is constant.
@@ -96,8 +81,8 @@ bool resemble(const std::string& one, const std::vector<std::string>& names, con
   if (left.size() < least || left == right) return false;
   double own = 0, others = 0;
   for (std::size_t i = 0; i < left.size(); ++i) {
-    own += correlation(left[i].values, right[i].values) / static_cast<double>(left.size());
-    others += correlation(left[i].values, right[(i + 1) % right.size()].values) / static_cast<double>(left.size());
+    own += correlation(left[i].gray, right[i].gray) / static_cast<double>(left.size());
+    others += correlation(left[i].gray, right[(i + 1) % right.size()].gray) / static_cast<double>(left.size());
   }
   return own > resemblance && own - others > distance;
 }
@@ -109,6 +94,12 @@ std::vector<std::string> names_by_stem(const std::string& folder) {
   return names;
 }
 
+// Whether two folders hold equally many images of the same names without endings.
+bool have_equal_names(const std::string& one, const std::string& other) {
+  const std::vector<std::string> names = names_by_stem(one), others = names_by_stem(other);
+  return !names.empty() && std::ranges::equal(names, others, {}, without_ending, without_ending);
+}
+
 // Whether at least half of the images have a partner of the same name; the data set names those without one.
 bool share_names(const std::string& one, const std::string& other) {
   std::set<std::string> stems;
@@ -117,17 +108,6 @@ bool share_names(const std::string& one, const std::string& other) {
   const auto shared = static_cast<std::size_t>(
       std::ranges::count_if(others, [&](const std::string& name) { return stems.contains(without_ending(name)); }));
   return shared > 0 && 2 * shared >= std::max(names.size(), others.size());
-}
-
-// The names of the two folders in a folder; nullopt if it has another number of them.
-std::optional<std::pair<std::string, std::string>> two_folders(const std::string& folder) {
-  std::vector<std::string> found;
-  for (const FolderEntry& entry : list_folder(folder)) {
-    if (!is_system_name(entry.name) && is_folder(folder + "/" + entry.name)) found.push_back(entry.name);
-    if (found.size() > 2) return std::nullopt;
-  }
-  if (found.size() != 2) return std::nullopt;
-  return std::pair(found[0], found[1]);
 }
 
 // Whether the first images of two folders can be read, and that of the first folder has more pixels.
@@ -146,15 +126,12 @@ bool is_larger(const std::string& one, const std::string& other) {
   return second > 0 && first > second;
 }
 
-// The pairs in the two folders of a folder.
-PairFolders pairs_in(const std::string& folder, TargetsAre targets) {
-  const auto both = two_folders(folder);
-  if (!both || split_named(both->first) != NamedSplit::none || split_named(both->second) != NamedSplit::none) return {};
-  auto [images, target_images] = *both;
-  if (are_in_order(lower_case(target_images), lower_case(images))) std::swap(images, target_images);
-  const bool in_order = are_in_order(lower_case(images), lower_case(target_images));
+// The pairs in two folders of a folder, given by their names in either order.
+PairFolders pairs_of(const std::string& folder, std::string images, std::string target_images, TargetsAre targets) {
+  if (are_in_order(target_images, images)) std::swap(images, target_images);
+  const bool in_order = are_in_order(images, target_images);
   PairFolders found{folder + "/" + images, folder + "/" + target_images};
-  if (targets == TargetsAre::values || are_names_of_pairs(lower_case(images), lower_case(target_images))) {
+  if (targets == TargetsAre::values || are_names_of_pairs(images, target_images)) {
     if (!share_names(found.images, found.targets)) return {};
   } else {
     if (!have_equal_names(found.images, found.targets)) return {};
@@ -165,44 +142,38 @@ PairFolders pairs_in(const std::string& folder, TargetsAre targets) {
   return found;
 }
 
-PairTable columns_of_images(const std::string& path) {
-  CsvLines lines(path, ',');
-  std::vector<std::string_view> fields;
-  if (!lines.next(fields)) return {};
-  const std::vector<std::string> header(fields.begin(), fields.end());
-  if (!lines.next(fields) || fields.size() != header.size()) return {};
-  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  std::vector<std::string> columns;
-  for (std::size_t i = 0; i < header.size(); ++i) {
-    const bool named = has_ending(fields[i], {".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif"});
-    if (named && file_type((folder / std::string(fields[i])).string()) == FileType::regular) {
-      columns.push_back(header[i]);
-    }
+// The pairs in the only two folders of a folder.
+PairFolders pairs_in(const std::string& folder, TargetsAre targets) {
+  const std::vector<std::string> both = folders_in(folder);
+  if (both.size() != 2) return {};
+  if (split_named(both[0]) != NamedSplit::none || split_named(both[1]) != NamedSplit::none) return {};
+  return pairs_of(folder, both[0], both[1], targets);
+}
+
+// The pairs of a split: in a folder of its name (train/low and train/high), or in two folders (train_LR and train_HR).
+PairFolders pairs_of_split(const std::string& folder, NamedSplit split, TargetsAre targets) {
+  std::vector<std::string> named = folders_in(folder);
+  std::erase_if(named, [&](const std::string& name) { return split_named(name) != split; });
+  const bool are_pairs =
+      named.size() == 2 && (are_names_of_pairs(named[0], named[1]) || are_names_of_pairs(named[1], named[0]));
+  if (are_pairs) return pairs_of(folder, named[0], named[1], targets);
+  if (named.empty()) return {};
+  for (std::string inner = folder + "/" + named[0]; !inner.empty(); inner = only_folder(inner)) {
+    PairFolders found = pairs_in(inner, targets);
+    if (found.found()) return found;
   }
-  if (columns.size() != 2) return {};
-  if (are_in_order(lower_case(columns[1]), lower_case(columns[0]))) std::swap(columns[0], columns[1]);
-  return {columns[0], columns[1]};
+  return {};
 }
 
-}  // namespace
-
-bool have_equal_names(const std::string& one, const std::string& other) {
-  const std::vector<std::string> names = names_by_stem(one), others = names_by_stem(other);
-  return !names.empty() && std::ranges::equal(names, others, {}, without_ending, without_ending);
-}
-
-PairSplits pair_splits(const std::string& folder, TargetsAre targets) {
-  if (targets == TargetsAre::classes) return {};
-  PairSplits splits;
+// The pairs of all splits in a folder.
+PairSplits splits_in(const std::string& folder, TargetsAre targets) {
   const PairFolders all = pairs_in(folder, targets);
   const auto split = [&](NamedSplit name) -> PairFolders {
-    if (!all.found()) {
-      const std::string path = split_folder(folder, name);
-      return path.empty() ? PairFolders() : pairs_in(path, targets);
-    }
+    if (!all.found()) return pairs_of_split(folder, name, targets);
     const PairFolders inner{split_folder(all.images, name), split_folder(all.targets, name), all.by_content};
     return inner.images.empty() || inner.targets.empty() ? PairFolders() : inner;
   };
+  PairSplits splits;
   splits.training = split(NamedSplit::training);
   if (!splits.training.found()) return {all, {}, {}};
   splits.validation = split(NamedSplit::validation);
@@ -210,13 +181,36 @@ PairSplits pair_splits(const std::string& folder, TargetsAre targets) {
   return splits;
 }
 
-PairTable pair_table(const std::string& path) {
-  try {
-    return columns_of_images(path);
-  } catch (const Error& error) {
-    if (error.kind() != ErrorKind::data) throw;
-    return {};  // the reader of tables says what is wrong
+}  // namespace
+
+PairSplits pair_splits(const std::string& folder, TargetsAre targets) {
+  if (targets == TargetsAre::classes) return {};
+  for (std::string root = folder; !root.empty(); root = only_folder(root)) {
+    PairSplits splits = splits_in(root, targets);
+    if (splits.training.found()) return splits;
   }
+  return {};
+}
+
+void refuse_several_pairs(const std::string& folder, TargetsAre targets) {
+  if (targets == TargetsAre::classes) return;
+  std::vector<std::pair<std::string, PairFolders>> holders;
+  for (const std::string& name : folders_in(folder)) {
+    holders.emplace_back(folder + "/" + name, pairs_in(folder + "/" + name, targets));
+    if (!holders.back().second.found()) return;
+  }
+  if (holders.size() < 2) return;
+  // Most of the pairs are likely those of the training.
+  std::ranges::stable_sort(holders, std::greater<>(),
+                           [](const auto& holder) { return list_images(holder.second.images).images.size(); });
+  const PairFolders& other = holders[1].second;
+  data_error(
+      folder,
+      format("{} of its folders hold pairs of images: {} and {}{}", holders.size(), holders[0].first, holders[1].first,
+             holders.size() > 2 ? ", ..." : ""),
+      format("call init with the folder of the training pairs, such as {}, and name held-out ones in its config: "
+             "`validation: {{images: {}, target_images: {}}}`",
+             holders[0].first, other.images, other.targets));
 }
 
 }  // namespace trainctl

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <filesystem>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -26,13 +26,13 @@ constexpr std::int64_t smallest_side = 8, largest_side = 128, largest_small_side
 struct SideLook {
   std::vector<std::int64_t> heights, widths;
   bool gray = true;
+  std::set<int> values;  // of gray images
 
   std::int64_t channels() const { return gray ? 1 : 3; }
-  bool is_alike() const {
-    const auto one = [](const std::vector<std::int64_t>& sizes) {
-      return std::ranges::all_of(sizes, [&](std::int64_t size) { return size == sizes[0]; });
-    };
-    return one(heights) && one(widths);
+  // Whether the images hold few values, as masks do.
+  bool may_be_masks() const {
+    constexpr std::size_t most = 16;
+    return gray && values.size() <= most;
   }
 };
 
@@ -40,17 +40,17 @@ SideLook look_at(const std::vector<std::string>& paths, const std::string& place
   SideLook look;
   Sample sample;
   for (const std::string& path : tried_images(paths)) {
-    try {
-      read_image_file(path, 3, true, sample);
-    } catch (const Error& error) {
-      if (error.kind() != ErrorKind::data) throw;
-      continue;
-    }
+    if (!failure_to_read(path, sample).empty()) continue;
     look.heights.push_back(sample.shape[0]);
     look.widths.push_back(sample.shape[1]);
     look.gray = look.gray && is_gray(sample);
+    if (!look.gray) continue;
+    const auto* values = static_cast<const std::uint8_t*>(sample.values);
+    for (std::int64_t i = 0; i < sample.shape.count(); i += 3) look.values.insert(values[i]);
   }
-  if (look.heights.empty()) data_error(place, "none of the images that were tried can be read");
+  if (look.heights.empty()) {
+    data_error(place, "none of the images that were tried can be read: " + unreadable_images({paths}));
+  }
   return look;
 }
 
@@ -80,9 +80,13 @@ struct PairData {
   SideLook images, targets;
   bool by_content = false;
   std::string held_out = "  validation: {split: 0.2}\n";
+  std::string unreadable;        // text on files that cannot be read; may be empty
+  std::string remedy_for_masks;  // what to do if the targets are masks
 };
 
+// The paths of the images in a folder, which may be "".
 std::vector<std::string> paths_in(const std::string& folder) {
+  if (folder.empty()) return {};
   std::vector<std::string> paths = list_images(folder).images;
   for (std::string& path : paths) path = folder + "/" + path;
   return paths;
@@ -101,12 +105,21 @@ PairData data_in_folders(const DraftRequest& request, const PairSplits& splits) 
   data.images = look_at(paths_in(training.images), training.images);
   data.targets = look_at(paths_in(training.targets), training.targets);
   data.by_content = training.by_content;
+  data.unreadable = unreadable_images({paths_in(training.images), paths_in(training.targets),
+                                       paths_in(splits.validation.images), paths_in(splits.validation.targets),
+                                       paths_in(splits.test.images), paths_in(splits.test.targets)});
+  data.remedy_for_masks = format(
+      "set `dataset: segmentation_folder` with `images: {}` and `masks: {}`, or rename the "
+      "folders to images and masks and call init again",
+      path_text(request, training.images), path_text(request, training.targets));
   if (splits.validation.found()) data.held_out = format("  validation: {{{}}}\n", text(splits.validation));
   if (splits.test.found()) data.held_out += format("  test: {{{}}}\n", text(splits.test));
   return data;
 }
 
-PairData data_in_table(const DraftRequest& request, const PairTable& table) {
+PairData data_in_table(const DraftRequest& request) {
+  const PairTable table = pair_table(request.path, request.targets, request.target);
+  require_pairs(request.path, table, request.targets);
   const auto paths = [&](const std::string& column) {
     std::vector<std::string> found;
     for (const FileRow& row : read_file_table(request.path, {column, "image_column"}, {})) found.push_back(row.path);
@@ -117,8 +130,14 @@ PairData data_in_table(const DraftRequest& request, const PairTable& table) {
                          scalar_text(table.image_column), scalar_text(table.target_column));
   data.name =
       format("the images of the column '{}' have those of '{}' as targets", table.image_column, table.target_column);
-  data.images = look_at(paths(table.image_column), request.path);
-  data.targets = look_at(paths(table.target_column), request.path);
+  if (!table.left_out.empty()) data.name += format("; {} is left out", left_out_text(table));
+  const std::vector<std::string> images = paths(table.image_column), targets = paths(table.target_column);
+  data.images = look_at(images, request.path);
+  data.targets = look_at(targets, request.path);
+  data.unreadable = unreadable_images({images, targets});
+  data.remedy_for_masks =
+      "put the images into a folder images and the masks, with the same names, into a folder masks beside it, which "
+      "`masks:` of segmentation_folder names";
   return data;
 }
 
@@ -141,17 +160,14 @@ std::string section_of_model(std::int64_t channels, std::int64_t target_channels
                     factor);
 }
 
-std::string steps_text(const SideLook& targets, std::int64_t height, std::int64_t width, std::int64_t factor) {
+std::string steps_text(std::int64_t height, std::int64_t width, std::int64_t factor) {
   std::string text = format(
       "  transform:                      # of images{}; `predict` applies them to photos of any size\n"
       "    - resize: [{}, {}]\n    - rescale: 1/255\n",
       factor > 1 ? "" : " and targets", height, width);
   if (factor > 1) {
-    const bool stored =
-        targets.is_alike() && targets.heights[0] == factor * height && targets.widths[0] == factor * width;
-    text += "  target_transform:\n";
-    if (!stored) text += format("    - resize: [{}, {}]\n", factor * height, factor * width);
-    text += "    - rescale: 1/255\n";
+    text +=
+        format("  target_transform:\n    - resize: [{}, {}]\n    - rescale: 1/255\n", factor * height, factor * width);
   }
   return text +
          "  augment:                        # in training only, of images and targets alike\n"
@@ -161,24 +177,30 @@ std::string steps_text(const SideLook& targets, std::int64_t height, std::int64_
 }  // namespace
 
 bool holds_pairs(const DraftRequest& request) {
-  if (is_folder(request.path)) return pair_splits(request.path, request.targets).training.found();
-  return request.target.empty() && request.targets != TargetsAre::classes && pair_table(request.path).found();
+  if (is_folder(request.path)) {
+    if (pair_splits(request.path, request.targets).training.found()) return true;
+    refuse_several_pairs(request.path, request.targets);
+    return false;
+  }
+  return pair_table(request.path, request.targets, request.target).found();
 }
 
 std::vector<Draft> draft_for_pairs(const DraftRequest& request) {
   const PairData data = is_folder(request.path) ? data_in_folders(request, pair_splits(request.path, request.targets))
-                                                : data_in_table(request, pair_table(request.path));
+                                                : data_in_table(request);
   const std::int64_t factor = factor_of(data.images, data.targets);
   const std::int64_t largest = factor > 1 ? largest_small_side : largest_side;
   const std::int64_t height = std::clamp(median(data.images.heights), smallest_side, largest);
   const std::int64_t width = std::clamp(median(data.images.widths), smallest_side, largest);
   const std::int64_t channels = data.images.channels(), target_channels = data.targets.channels();
-  std::string text = "data:\n  dataset: image_pairs\n" + data.location + data.held_out +
-                     format("  shape: [{}, {}, {}]\n", height, width, channels);
+  std::string text =
+      "data:\n  dataset: image_pairs\n" + data.location + data.held_out +
+      (data.unreadable.empty() ? "" : "  on_error: skip                  # " + in_comment(data.unreadable) + "\n") +
+      format("  shape: [{}, {}, {}]\n", height, width, channels);
   if (channels != target_channels) {
     text += format("  target_color_mode: {}\n", target_channels == 3 ? "rgb" : "grayscale");
   }
-  text += steps_text(data.targets, height, width, factor) + section_of_model(channels, target_channels, factor);
+  text += steps_text(height, width, factor) + section_of_model(channels, target_channels, factor);
   Draft draft;
   draft.file = request.name + ".yaml";
   const std::string sizes = format("{}x{} with targets of {}x{}", height, width, factor * height, factor * width);
@@ -196,9 +218,18 @@ std::vector<Draft> draft_for_pairs(const DraftRequest& request) {
   draft.notes = info.warnings;
   if (data.by_content) {
     draft.notes.push_back(
-        format("{}, which they resemble; if the folders are classes, use --targets classes", data.name));
+        format("{}, which they resemble; if it is the other way round, swap `images` and `target_images`; if the "
+               "folders are classes, use --targets classes",
+               data.name));
   } else if (!is_folder(request.path)) {
     draft.notes.push_back(data.name);
+  }
+  if (!data.unreadable.empty()) draft.notes.push_back("skipped: " + data.unreadable);
+  if (data.targets.may_be_masks()) {
+    draft.notes.push_back(
+        format("the values of the targets are learned, but they have only {}, as masks do: for a "
+               "class for each pixel, {}",
+               counted(data.targets.values.size(), "value"), data.remedy_for_masks));
   }
   return {draft};
 }
