@@ -13,6 +13,7 @@
 #include "io/loader/batches/loader.h"
 #include "io/loader/inputs/input_plan.h"
 #include "io/loader/inputs/measure.h"
+#include "io/loader/inputs/same_part.h"
 #include "io/loader/splits/class_spelling.h"
 #include "io/loader/splits/class_weights.h"
 #include "io/loader/splits/make_split.h"
@@ -48,15 +49,18 @@ class TrainingStatistics final : public StatisticsSource {
 // Returns the statistics that were measured for the inputs once more, for their targets.
 class RepeatedStatistics final : public StatisticsSource {
  public:
-  explicit RepeatedStatistics(std::vector<Statistics> measured) : measured_(std::move(measured)) {}
+  // With Data::Measure::no, `measured` is empty, and only the number of the inputs' channels matters.
+  RepeatedStatistics(std::vector<Statistics> measured, std::int64_t channels)
+      : measured_(std::move(measured)), channels_(static_cast<std::size_t>(channels)) {}
 
   Statistics measure(const TransformPlan&) override {
-    return next_ < measured_.size() ? measured_[next_++] : Statistics{{0}, {1}};  // with Data::Measure::no
+    if (next_ < measured_.size()) return measured_[next_++];
+    return {std::vector<double>(channels_, 0.0), std::vector<double>(channels_, 1.0)};
   }
 
  private:
   std::vector<Statistics> measured_;
-  std::size_t next_ = 0;
+  std::size_t channels_, next_ = 0;
 };
 
 // Returns the types in which the data sets of the splits store an input.
@@ -81,6 +85,10 @@ void check_label_mode(const DataOptions& options, LabelMode mode, std::int64_t c
   if (mode == LabelMode::binary && classes != 2) {
     throw Error(ErrorKind::config, options.dataset.location,
                 format("`label_mode: binary` needs 2 classes, not {}", classes));
+  }
+  if (mode == LabelMode::categorical && classes == 0) {
+    throw Error(ErrorKind::config, options.dataset.location,
+                "`label_mode: categorical` needs classes, but the targets are values", "leave `label_mode` out");
   }
 }
 
@@ -203,7 +211,8 @@ Data::Data(const DataOptions& options, std::uint64_t seed, const DataUse& use, M
   }
   info_.targets.clear();
   for (std::size_t i = 0; i < training.targets.size(); ++i) {
-    info_.targets.push_back(splits_[0]->target_info(i, options.label_mode.of(use.targets[i].name)));
+    const LabelMode mode = options.label_mode.of(use.targets[i].name);
+    info_.targets.push_back(splits_[0]->target_info(i, mode));
     info_.targets.back().mixed = mixes(options);
     for (const auto& split : splits_) {  // ctc needs as many steps as the longest text of any split
       if (split == nullptr) continue;
@@ -212,7 +221,7 @@ Data::Data(const DataOptions& options, std::uint64_t seed, const DataUse& use, M
       info_.targets.back().min_steps = own.min_steps;
       info_.targets.back().min_steps_of = own.min_steps_of;
     }
-    check_label_mode(options, info_.targets.back().label_mode, info_.targets.back().classes);
+    if (!use.targets[i].unused) check_label_mode(options, mode, info_.targets.back().classes);
   }
   info_.weight = splits_[0]->weight_shape();
   info_.is_masked = splits_[0]->is_masked();
@@ -226,9 +235,13 @@ std::optional<TransformPlan> Data::target_plan(const OpenedSplit& training, cons
   const Dataset& targets = *training.group.targets[0];
   if (!targets.info().image_targets || options_.target_is_input() || use.targets[0].unused) return std::nullopt;
   const DatasetInfo& inputs = training.group.inputs[0]->info();
+  if (measure == Measure::no) {  // otherwise reading tells each such target
+    const std::string problem = problem_of_proportions(inputs.sample, targets.info().sample);
+    if (!problem.empty()) info_.warnings.push_back(targets.name_of(0) + ": " + problem);
+  }
   const std::string& name = use.inputs[0].name;
   if (!options_.target_transform) {
-    RepeatedStatistics same(kept_[0].measured);
+    RepeatedStatistics same(kept_[0].measured, as_image(nullptr, DType::uint8, inputs.sample).channels);
     kept_targets_.push_back({targets.info(), kept_[0].measured});
     return plan_targets(options_, name, inputs, images.plan, targets.info(), same);
   }

@@ -51,7 +51,7 @@ void check_target_transform(const DataOptions& options, const Node& node, Reader
   const Node* steps = node.find("target_transform");
   const SourceLocation& location = steps != nullptr ? steps->location : node.location;
   if (!options.dataset.as<DatasetOptions>().holds_image_targets()) {
-    reader.error(location, format("`target_transform` is for targets that are images (image_pairs), which {} has not",
+    reader.error(location, format("`target_transform` is for targets that are images (image_pairs), and {} has none",
                                   options.dataset.name));
   } else if (options.target_is_input()) {
     reader.error(location, "with `label_mode: input` the target is the sample itself: leave `target_transform` out");

@@ -100,6 +100,18 @@ std::optional<Affine> picture_scaling(const RunSpec& spec, const Trained& traine
   return kept_target_scaling(spec.data, input_names(spec.model)[0], trained.targets[0]);
 }
 
+// Warns if pictures show only the central part of the samples, because `augment` crops them.
+void warn_of_crop(const RunSpec& spec, const Trained& trained) {
+  const std::string name = input_names(spec.model)[0];
+  const TransformPlan plan = kept_plan(spec.data, name, trained.inputs[0], trained.inputs[0].info.dtype).plan;
+  const Shape whole = shape_after(trained.inputs[0].info.sample, plan.fixed), cut = shape_after(whole, plan.augment);
+  if (whole == cut) return;
+  log::warning(
+      format("random_crop in `augment` cuts out the centre of each image, {}x{} of {}x{} pixels, which the "
+             "pictures show",
+             cut[0], cut[1], whole[0], whole[1]));
+}
+
 // Throws CollectiveError where PictureWriter() and require_no_input() throw Error.
 PictureWriter picture_writer(const RunSpec& spec, const std::string& folder, const OutputMeanings& outputs,
                              const Trained& trained, const PredictionData& data) {
@@ -144,6 +156,7 @@ void predict_samples(const RunSpec& spec, const PredictionRequest& request, Rank
       request.folder.empty()
           ? std::nullopt
           : std::optional<PictureWriter>(picture_writer(spec, request.folder, outputs, trained, data));
+  if (pictures && world.rank() == 0) warn_of_crop(spec, trained);
   context.end_start();
   if (world.rank() != 0) {
     predictor.run(*source, {});

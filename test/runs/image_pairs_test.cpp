@@ -91,6 +91,7 @@ TEST_CASE("a network learns to enlarge images, with the same bits on one to thre
   const Finished predicted = trainctl(folder, {"predict", "runs/1", "low/3.png", "--out", "made"});
   INFO(tail(predicted.errors));
   REQUIRE(predicted.code == 0);
+  CHECK(contains(predicted.errors, "random_crop in `augment` cuts out the centre of each image, 6x6 of 8x8 pixels"));
   Sample image;
   const std::string made = read_file(folder / "made/3.png");
   decode_sample(reinterpret_cast<const std::byte*>(made.data()), std::ssize(made), 1, "made", image);

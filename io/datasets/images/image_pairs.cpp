@@ -96,9 +96,16 @@ Pairs pairs_in_folders(const std::string& image_folder, const std::string& targe
   const FilesByStem known = files_by_stem(targets);
   require_partners(image_folder, files_by_stem(images), target_folder, known);
   Pairs pairs{{image_folder}, {target_folder}, {}};
+  std::map<std::string, std::string> image_of;  // by targets
   for (const std::string& name : images.images) {
+    const std::string target = target_of(name, known.at(without_ending(name)), target_folder);
+    const auto [other, is_new] = image_of.emplace(target, name);
+    if (!is_new) {
+      data_error(image_folder, format("has 2 images of the target {}: {} and {}", target, other->second, name),
+                 "leave one of them");
+    }
     pairs.images.names.push_back(name);
-    pairs.targets.names.push_back(target_of(name, known.at(without_ending(name)), target_folder));
+    pairs.targets.names.push_back(target);
   }
   for (const auto& [folder, listing] : {std::pair(&image_folder, &images), std::pair(&target_folder, &targets)}) {
     const std::string left_out = listing->text_of_left_out();

@@ -23,8 +23,25 @@ std::size_t find_named_column(const std::vector<std::string_view>& header, const
   const std::vector<std::string> names(header.begin(), header.end());
   const auto found = std::find(names.begin(), names.end(), column.name);
   if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
+  if (names.size() == 1 && names[0].find_first_of(";\t") != std::string::npos) {
+    data_error(path,
+               format("has no column '{}': {} separate the fields of its first line", column.name,
+                      names[0].find(';') != std::string::npos ? "semicolons" : "tabs"),
+               "separate the fields by commas");
+  }
   data_error(path, format("has no column '{}'{}", column.name, suggestion(column.name, names)),
              format("the first line must name the columns; choose another one with `{}`", column.option));
+}
+
+// Throws Error{data} if the first line names files instead of columns.
+void require_header(const std::vector<std::string_view>& header, const std::filesystem::path& folder,
+                    const std::string& path) {
+  for (const std::string_view field : header) {
+    const std::filesystem::path file = folder / std::string(trimmed(field));
+    if (!file.has_extension() || file_type(file.string()) != FileType::regular) continue;
+    data_error(path, format("line 1 names the file {} instead of columns", file.string()),
+               "write the names of the columns into the first line");
+  }
 }
 
 }  // namespace
@@ -34,9 +51,10 @@ std::vector<FileRow> read_file_table(const std::string& path, const NamedColumn&
   std::vector<std::string_view> fields;
   if (!lines.next(fields)) data_error(path, "is empty");
   const std::size_t width = fields.size();
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  require_header(fields, folder, path);
   const std::size_t files = find_named_column(fields, file, path);
   const std::size_t texts = text.name.empty() ? width : find_named_column(fields, text, path);
-  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   std::vector<FileRow> rows;
   while (lines.next(fields)) {
     const std::string where = format("line {}", lines.place().line);

@@ -109,6 +109,11 @@ inline std::uint8_t as_pixel(float value) {
 // Interpolates from a (share 0) to b (share 1).
 inline float mix(float a, float b, float share) { return a + share * (b - a); }
 
+// The height and the width of an image in pixels.
+struct ImageSize {
+  std::int64_t height = 0, width = 0;
+};
+
 // An augmentation, which is applied in training only. It changes stored values (before `rescale` and `normalize`), and
 // keeps the image's shape and type. Any thread may apply it at any time.
 class Augmentation {
@@ -123,9 +128,9 @@ class Augmentation {
   // this augmentation moves no pixels.
   virtual std::shared_ptr<const Augmentation> of_masks(std::uint8_t /*outside*/) const { return nullptr; }
   // Returns the augmentation for targets that are images. With the same random numbers it moves the pixels of the
-  // target like those of the image, by the same share of its sides, and changes values only by interpolation. Null:
-  // this augmentation moves no pixels.
-  virtual std::shared_ptr<const Augmentation> of_targets() const { return nullptr; }
+  // target like those of the image, by the same share of its sides, and changes values only by interpolation.
+  // `images` is the size of the images at this step. Null: this augmentation moves no pixels.
+  virtual std::shared_ptr<const Augmentation> of_targets(ImageSize /*images*/) const { return nullptr; }
 };
 
 }  // namespace trainctl

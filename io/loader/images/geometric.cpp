@@ -30,7 +30,9 @@ class Resampling final : public Augmentation {
     return std::make_shared<Resampling>(
         draw_, Sampling{sampling_.fill_mode, Interpolation::nearest, {static_cast<float>(outside)}});
   }
-  std::shared_ptr<const Augmentation> of_targets() const override { return std::make_shared<Resampling>(*this); }
+  std::shared_ptr<const Augmentation> of_targets(ImageSize) const override {
+    return std::make_shared<Resampling>(*this);
+  }
 
  private:
   Draw draw_;

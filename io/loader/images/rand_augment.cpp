@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <optional>
 
 #include "io/loader/images/augment_options.h"
 #include "io/loader/images/byte_images.h"
@@ -48,11 +49,13 @@ Move draw_move(Draws& draws, int magnitude) {
 }
 
 // Returns the map by which an operation moves pixels; nullopt if it changes only their values. Shears keep the image's
-// upper left corner fixed, which is half a pixel from the first pixel's centre.
-std::optional<PlaneMap> map_of(const Move& move, std::int64_t height, std::int64_t width) {
+// upper left corner fixed, which is half a pixel from the first pixel's centre. `images` is the size of the images to
+// which targets of this height and width belong: they are shifted by the whole pixels of their image.
+std::optional<PlaneMap> map_of(const Move& move, std::int64_t height, std::int64_t width, const ImageSize& images) {
   const double shear = move.sign * 0.3 * move.share();
-  const auto shift = [&](std::int64_t size) {
-    return -move.sign * std::floor(150.0 / 331 * move.share() * static_cast<double>(size));
+  const auto shift = [&](std::int64_t size, std::int64_t of_image) {
+    const double pixels = std::floor(150.0 / 331 * move.share() * static_cast<double>(of_image));
+    return -move.sign * pixels * static_cast<double>(size) / static_cast<double>(of_image);
   };
   switch (move.operation) {
     case Operation::shear_x:
@@ -60,9 +63,9 @@ std::optional<PlaneMap> map_of(const Move& move, std::int64_t height, std::int64
     case Operation::shear_y:
       return PlaneMap{.yx = shear, .y0 = shear / 2};
     case Operation::translate_x:
-      return PlaneMap{.x0 = shift(width)};
+      return PlaneMap{.x0 = shift(width, images.width)};
     case Operation::translate_y:
-      return PlaneMap{.y0 = shift(height)};
+      return PlaneMap{.y0 = shift(height, images.height)};
     case Operation::rotate:
       return rotation(move.sign * move.share() * std::numbers::pi / 6, height, width);
     default:
@@ -96,11 +99,13 @@ void change_values(Canvas& canvas, const Move& move) {
 }
 
 // Applies random operations to a canvas of bytes; if `all` is false, only those that move pixels. Pixels from outside
-// of the image become `outside`.
-void apply_operations(Canvas& canvas, Draws& draws, int operations, int magnitude, std::uint8_t outside, bool all) {
+// of the image become `outside`. `images` is the size of the images, if the canvas is a target.
+void apply_operations(Canvas& canvas, Draws& draws, int operations, int magnitude, std::uint8_t outside, bool all,
+                      const std::optional<ImageSize>& images = {}) {
+  const ImageSize size = images.value_or(ImageSize{canvas.height(), canvas.width()});
   for (int i = 0; i < operations; ++i) {
     const Move move = draw_move(draws, magnitude);
-    if (const auto map = map_of(move, canvas.height(), canvas.width())) {
+    if (const auto map = map_of(move, canvas.height(), canvas.width(), size)) {
       resample(canvas, *map, {FillMode::constant, Interpolation::nearest, {static_cast<float>(outside)}});
     } else if (all) {
       change_values(canvas, move);
@@ -124,21 +129,22 @@ class MaskRandAugment final : public Augmentation {
 
 class RandAugment final : public Augmentation {
  public:
-  // `changes_values`: whether operations that change values are applied, too.
-  RandAugment(int operations, int magnitude, StoredRange range, bool changes_values = true)
-      : operations_(operations), magnitude_(magnitude), range_(std::move(range)), changes_values_(changes_values) {}
+  // `images`: the size of the images, if this augmentation is for their targets, whose pixels it only moves.
+  RandAugment(int operations, int magnitude, StoredRange range, std::optional<ImageSize> images = {})
+      : operations_(operations), magnitude_(magnitude), range_(std::move(range)), images_(images) {}
 
   void apply(Canvas& canvas, Draws draws) const override {
     const DType stored = canvas.dtype();
     to_bytes(canvas);
-    apply_operations(canvas, draws, operations_, magnitude_, 0, changes_values_);  // pixels from outside are black
+    // Pixels from outside are black.
+    apply_operations(canvas, draws, operations_, magnitude_, 0, !images_, images_);
     from_bytes(canvas, stored);
   }
   std::shared_ptr<const Augmentation> of_masks(std::uint8_t outside) const override {
     return std::make_shared<MaskRandAugment>(operations_, magnitude_, outside);
   }
-  std::shared_ptr<const Augmentation> of_targets() const override {
-    return std::make_shared<RandAugment>(operations_, magnitude_, range_, false);
+  std::shared_ptr<const Augmentation> of_targets(ImageSize images) const override {
+    return std::make_shared<RandAugment>(operations_, magnitude_, range_, images);
   }
 
  private:
@@ -169,7 +175,7 @@ class RandAugment final : public Augmentation {
 
   int operations_, magnitude_;
   StoredRange range_;
-  bool changes_values_;
+  std::optional<ImageSize> images_;
 };
 
 struct RandAugmentOptions final : TransformOptions {
@@ -181,7 +187,9 @@ struct RandAugmentOptions final : TransformOptions {
                "rand_augment",
                "RandAugment with torchvision's operations: shears, translations, rotation, brightness, color, "
                "contrast, sharpness, posterize, solarize, autocontrast, equalize, or none. Values are rounded to 256 "
-               "levels of value_range; pixels from outside of the image get its darkest value.")
+               "levels of value_range, also those of targets that are images, whose pixels are only moved; pixels from "
+               "outside "
+               "of the image get its darkest value.")
         .key("num_ops", &RandAugmentOptions::num_ops,
              "Number of operations that are applied to a sample, one after the other.", between(1, 100))
         .key("magnitude", &RandAugmentOptions::magnitude, "The strength of the operations.",

@@ -59,6 +59,10 @@ std::int64_t channels_of(const Shape& shape) { return as_image(nullptr, DType::u
 
 }  // namespace
 
+std::string list_of_steps(const DatasetInfo& info) {
+  return info.image_targets ? "`target_transform` or, if that is not set, in `transform`" : "`transform`";
+}
+
 Shape shape_after(Shape shape, const std::vector<GeometryStep>& steps) {
   for (const GeometryStep& step : steps) {
     if (is_spectrogram(step)) {
@@ -169,10 +173,10 @@ ImageView Transform::prepare(const Sample& sample, const Dataset& dataset, std::
   }
   const ImageView expected = as_image(nullptr, DType::uint8, prepared_);
   if (image.height != expected.height || image.width != expected.width || image.channels != expected.channels) {
-    data_error(
-        dataset.name_of(number),
-        format("has shape {}, but {} is expected", to_string(image.shape()), to_string(expected.shape())),
-        "images of different sizes need `resize: [height, width]`, or `resize` and `center_crop`, in `transform`");
+    data_error(dataset.name_of(number),
+               format("has shape {}, but {} is expected", to_string(image.shape()), to_string(expected.shape())),
+               format("images of different sizes need `resize: [height, width]`, or `resize` and `center_crop`, in {}",
+                      list_of_steps(dataset.info())));
   }
   return image;
 }

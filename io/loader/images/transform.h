@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "core/base/random.h"
@@ -47,6 +48,9 @@ struct GeometryStep {
 // Whether samples can keep their stored type. Tokens can. Bytes, which the device scales, can unless a step resizes
 // them, pads them with zeros (which must be zero after the scaling) or writes values that are not bytes.
 bool stays_as_stored(DType stored, const std::vector<GeometryStep>& fixed, const std::vector<GeometryStep>& augment);
+
+// Names the list of the config that holds the fixed steps of a data set's samples, for errors.
+std::string list_of_steps(const DatasetInfo& info);
 
 // Returns the shape of samples after steps. Throws Error{config} if a step cannot be applied to them.
 Shape shape_after(Shape shape, const std::vector<GeometryStep>& steps);

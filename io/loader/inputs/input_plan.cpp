@@ -4,7 +4,9 @@
 #include <algorithm>
 
 #include "core/base/format.h"
+#include "core/base/table.h"
 #include "core/graph/ops/normalization/normalize.h"
+#include "io/loader/images/augmentation.h"
 #include "io/loader/inputs/kept_input.h"
 #include "io/loader/options.h"
 
@@ -31,6 +33,17 @@ void add_steps(const std::vector<Choice>& choices, TransformPlan& plan, Statisti
   for (const Choice& choice : choices) choice.as<TransformOptions>().add(choice.location, plan, statistics);
 }
 
+// Throws Error{config} if a step of targets normalizes another number of channels than they have.
+void check_target_channels(const DataOptions& options, const Choice& step, const Affine& affine, const Shape& targets) {
+  const std::int64_t channels = as_image(nullptr, DType::uint8, targets).channels;
+  if (affine.uniform() || std::ssize(affine.scale) == channels) return;
+  throw Error(ErrorKind::config, step.location,
+              format("{} has values for {}, but the targets have {}", step.name,
+                     counted(affine.scale.size(), "channel"), counted(channels, "channel")),
+              options.target_transform ? "set one value for each channel, or one for all"
+                                       : "set `target_transform` to the steps of the targets");
+}
+
 // The steps of `target_transform` or, without it, those of `transform`.
 TransformPlan target_steps(const DataOptions& options, const std::string& name, const DatasetInfo& targets,
                            StatisticsSource& statistics) {
@@ -39,7 +52,10 @@ TransformPlan target_steps(const DataOptions& options, const std::string& name, 
   const std::vector<Choice>& steps = options.target_transform
                                          ? static_cast<const std::vector<Choice>&>(*options.target_transform)
                                          : options.transform.of(name);
-  add_steps(steps, plan, statistics);
+  for (const Choice& choice : steps) {
+    choice.as<TransformOptions>().add(choice.location, plan, statistics);
+    check_target_channels(options, choice, plan.affine, targets.sample);
+  }
   return plan;
 }
 
@@ -88,11 +104,16 @@ TransformPlan plan_targets(const DataOptions& options, const std::string& name, 
   TransformPlan plan = target_steps(options, name, targets, statistics);
   add_steps(options.augment.of(name), plan, statistics);
   plan.mixes.clear();  // the mixing of samples mixes their targets, too
-  const Shape image = shape_after(images.sample, of_images.fixed), target = shape_after(targets.sample, plan.fixed);
+  const Shape prepared = shape_after(images.sample, of_images.fixed);
+  const Shape target = shape_after(targets.sample, plan.fixed);
+  ImageSize image{prepared[0], prepared[1]};  // before each step
   for (GeometryStep& step : plan.augment) {
-    if (step.kind == GeometryStep::Kind::random_crop) scale_crop(image, target, step);
+    if (step.kind == GeometryStep::Kind::random_crop) {
+      image = {step.height, step.width};
+      scale_crop(prepared, target, step);
+    }
     if (step.kind != GeometryStep::Kind::augmentation) continue;
-    step.augmentation = step.augmentation->of_targets();
+    step.augmentation = step.augmentation->of_targets(image);
     if (!step.augmentation) step.kind = GeometryStep::Kind::none;
   }
   return plan;

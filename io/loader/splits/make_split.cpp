@@ -8,6 +8,7 @@
 #include "io/datasets/cache_folder.h"
 #include "io/datasets/images/mask_codec.h"
 #include "io/loader/inputs/input_plan.h"
+#include "io/loader/inputs/same_part.h"
 #include "io/loader/options.h"
 #include "io/loader/signals/mel_spectrogram.h"
 #include "io/loader/splits/split.h"
@@ -23,9 +24,10 @@ DataSplit::Input transformed(const DatasetGroup& group, const DatasetGroup& trai
 }
 
 // Makes the targets of a split. Masks get the transforms of the first input's images, and targets that are images get
-// those of `plan`.
+// those of `plan`. `image_steps` are the fixed steps of the first input.
 DataSplit::Targets targets_of(const DataOptions& options, const OpenedSplit& split, const DatasetGroup& training,
-                              const Transform& images, const TransformPlan* plan) {
+                              const Transform& images, const std::vector<GeometryStep>& image_steps,
+                              const TransformPlan* plan) {
   DataSplit::Targets targets;
   for (std::size_t i = 0; i < split.group.targets.size(); ++i) {
     const auto& dataset = split.group.targets[i];
@@ -44,6 +46,8 @@ DataSplit::Targets targets_of(const DataOptions& options, const OpenedSplit& spl
     if (info.image_targets && plan) {
       const Shape& stored = training.targets[i]->info().sample;
       check_alike(*dataset, stored, plan->fixed);
+      require_same_part(split.group.inputs[0]->info().sample, image_steps, dataset->info().sample, plan->fixed,
+                        options.target_transform.has_value());
       target.image = std::make_shared<const Transform>(stored, info.dtype, plan->fixed, plan->augment, plan->affine);
     }
     targets.push_back(std::move(target));
@@ -103,7 +107,8 @@ void check_alike(const Dataset& held_out, const Shape& training, const std::vect
   if (shape == expected) return;
   data_error(held_out.name_of(0),
              format("has shape {}, but samples of the training split have {}", to_string(shape), to_string(expected)),
-             "all samples need the same shape; for images, use `resize: [height, width]` in `transform`");
+             format("all samples need the same shape; for images, use `resize: [height, width]` in {}",
+                    list_of_steps(held_out.info())));
 }
 
 bool caching_pays(const DataOptions& options, const DatasetGroup& group, const std::vector<InputPlan>& inputs) {
@@ -142,7 +147,8 @@ std::shared_ptr<const DataSplit> make_split(const DataOptions& options, std::uin
                                             std::shared_ptr<const Mixing> mixing, bool reads) {
   std::vector<DataSplit::Input> inputs;
   for (std::size_t i = 0; i < plans.size(); ++i) inputs.push_back(transformed(split.group, training, i, plans[i]));
-  DataSplit::Targets targets = targets_of(options, split, training, *inputs[0].transform, target_plan);
+  DataSplit::Targets targets =
+      targets_of(options, split, training, *inputs[0].transform, plans[0].plan.fixed, target_plan);
   MakeCache cache;
   if (caching_pays(options, split.group, plans)) {
     cache = cache_for(options, cache_key(split.group, inputs, plans, targets, target_plan), reads);

@@ -144,6 +144,11 @@ OpenedSplits opened(const DataOptions& options, std::uint64_t seed, const DataUs
                                        [](const auto& target) { return has_classes(*target); });
     const Dataset* classes = labelled == training.targets.end() ? nullptr : labelled->get();
     const Subset::Split subsets = split_off(*options.validation, *training.inputs[0], classes, seed);
+    if (options.validation->stratify && classes == nullptr) {
+      throw Error(ErrorKind::config, options.dataset.location,
+                  "`stratify: true` splits off the same share of every class, but the samples have no classes",
+                  "leave out `stratify`");
+    }
     splits[0]->subset = subsets.training;
     splits[1] = {training, subsets.validation};
   } else if (options.validation) {

@@ -9,6 +9,7 @@
 #include "core/base/log.h"
 #include "core/metrics/targets.h"
 #include "io/loader/inputs/finite_read.h"
+#include "io/loader/inputs/same_part.h"
 #include "io/loader/splits/targets.h"
 
 namespace trainctl {
@@ -33,15 +34,6 @@ std::int64_t target_bytes(const DataSplit::Target& target) {
   const DatasetInfo& info = target.dataset->info();
   if (const Transform* transform = target.transform()) return prepared_bytes(*transform);
   return target.input || target.unused || info.classes > 0 ? 0 : info.target.count() * size_of(DType::float32);
-}
-
-// Whether an image and its target differ in the ratio of their sides by more than the rounding to whole pixels
-// explains.
-bool differ_in_proportions(const Shape& image, const Shape& target) {
-  constexpr double tolerance = 1.1;
-  const auto ratio = [](const Shape& shape) { return static_cast<double>(shape[0]) / static_cast<double>(shape[1]); };
-  const double quotient = ratio(image) / ratio(target);
-  return quotient > tolerance || quotient < 1 / tolerance;
 }
 
 void lap(const DataSplit::Scratch& scratch, Stage stage) {
@@ -287,10 +279,12 @@ void DataSplit::prepare(std::int64_t number, Scratch& scratch) const {
     const Transform* transform = target.transform();
     if (!transform) continue;
     const Shape &image = scratch.samples[input_source_[0]].stored_shape(), &own = sample.stored_shape();
-    const auto sizes = [&] { return format("is {}x{}, but its image is {}x{}", own[0], own[1], image[0], image[1]); };
-    if (target.mask && (own[0] != image[0] || own[1] != image[1])) data_error(target.dataset->name_of(number), sizes());
-    if (target.image && differ_in_proportions(image, own)) {
-      warn_of_problem(number, format("{}: {}, which has other proportions", target.dataset->name_of(number), sizes()));
+    if (target.mask && (own[0] != image[0] || own[1] != image[1])) {
+      data_error(target.dataset->name_of(number),
+                 format("is {}x{}, but its image is {}x{}", own[0], own[1], image[0], image[1]));
+    }
+    if (const std::string problem = target.image ? problem_of_proportions(image, own) : ""; !problem.empty()) {
+      warn_of_problem(number, target.dataset->name_of(number) + ": " + problem);
     }
     scratch.prepared.targets[i] = transform->prepare(sample, *target.dataset, number, scratch.targets[i]);
   }

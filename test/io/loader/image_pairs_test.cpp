@@ -194,6 +194,106 @@ TEST_CASE("rand_augment moves targets, and changes the values of images only") {
   CHECK(kept > 0);
 }
 
+TEST_CASE("rand_augment shifts larger targets by the whole pixels of their images") {
+  const TempFolder folder;
+  write_pairs(folder, 2);
+  // Without shears and rotations, which have no exact counterpart, each pixel of a target is that of its image.
+  const Read found = read(config(folder, "augment: [{rand_augment: {num_ops: 1, magnitude: 23}}]"), 40);
+  const std::vector<std::string> stored = write_pairs(folder, 2);
+  std::size_t shifted = 0, agree = 0;
+  for (std::size_t i = 0; i < found.images.size(); ++i) {
+    const std::string& image = stored[static_cast<std::size_t>(found.samples[i])];
+    // How many rows or columns of the image are black at one of its sides, and the others are moved unchanged.
+    const auto value = [&](std::int64_t y, std::int64_t x) {
+      return static_cast<float>(static_cast<unsigned char>(image[3 * static_cast<std::size_t>(y * 10 + x)]));
+    };
+    const auto is_moved = [&](const std::vector<float>& pixels, std::int64_t factor, std::int64_t dy, std::int64_t dx,
+                              bool target) {
+      for (std::int64_t y = 0; y < 12 * factor; ++y) {
+        for (std::int64_t x = 0; x < 10 * factor; ++x) {
+          const std::int64_t from_y = y / factor - dy, from_x = x / factor - dx;
+          const bool inside = from_y >= 0 && from_y < 12 && from_x >= 0 && from_x < 10;
+          const float moved = inside ? value(from_y, from_x) : 0;
+          const float expected = inside && target ? 255 - moved : moved;
+          if (pixels[3 * static_cast<std::size_t>(y * 10 * factor + x)] != expected) return false;
+        }
+      }
+      return true;
+    };
+    // 150 / 331 of 23 / 30 of the sides: 4.17 of 12 rows and 3.47 of 10 columns, or 8.3 and 6.9 of the target's.
+    for (const auto& [dy, dx] : {std::pair(4, 0), std::pair(-4, 0), std::pair(0, 3), std::pair(0, -3)}) {
+      if (!is_moved(found.images[i], 1, dy, dx, false)) continue;
+      ++shifted;
+      agree += is_moved(found.targets[i], 2, dy, dx, true);
+    }
+  }
+  CHECK(shifted > 10);
+  CHECK(agree == shifted);
+}
+
+TEST_CASE("center crops must keep the same part of images and targets") {
+  const TempFolder folder;
+  write_pairs(folder, 2);
+  const auto refused = [&](const std::string& steps, std::initializer_list<std::string> parts) {
+    CAPTURE(steps);
+    expect_error(config(folder, steps), ErrorKind::config, parts);
+  };
+  refused(
+      "transform: [{center_crop: 6}]",
+      {":1:", "center_crop cuts out different parts", "50 % of the height and 60 % of the width of an image of 12x10",
+       "25 % of the height and 30 % of the width of its target of 24x20", "set `target_transform`"});
+  refused("transform: [{resize: [12, 12]}, {center_crop: 6}], target_transform: [{resize: [12, 12]}]",
+          {"50 % of the height", "100 % of the height", "the same shares in `transform` and `target_transform`"});
+  refused("target_transform: [{center_crop: 18}]", {"100 % of the height", "75 % of the height"});
+  refused("transform: [{center_crop: 6}], target_transform: [{center_crop: [12, 14]}]", {"60 % of the width", "70 %"});
+  refused(format("validation: {{images: {0}, target_images: {0}}}, transform: [{{center_crop: 6}}], target_transform: "
+                 "[{{center_crop: 12}}]",
+                 folder / "high"),
+          {"25 % of the height and 30 % of the width of an image of 24x20", "50 % of the height"});
+  // The same share of images of another size; that of the images is rounded to whole pixels.
+  CHECK(wrong_values(read(config(folder,
+                                 "transform: [{center_crop: [6, 4]}], target_transform: [{center_crop: [12, "
+                                 "8]}]")),
+                     2) == 0);
+  const Read rounded = read(config(folder,
+                                   "transform: [{resize: 7}, {center_crop: 7}], target_transform: [{resize: 20}, "
+                                   "{center_crop: 20}]"));
+  CHECK(rounded.image == Shape{7, 7, 3});
+  CHECK(rounded.target == Shape{20, 20, 3});
+}
+
+TEST_CASE("a check finds targets of other channels and proportions before they are read") {
+  const TempFolder folder;
+  write_pairs(folder);
+  const auto gray = [&](const std::string& steps) {
+    return config(folder, "target_color_mode: grayscale, transform: [" + steps + "]");
+  };
+  for (const std::string steps :
+       {"{normalize: measured}", "{normalize: imagenet}", "{rescale: 1/255}, {normalize: {mean: [1, 2, 3], std: 1}}"}) {
+    CAPTURE(steps);
+    try {
+      const Data data(data_options(gray(steps)), 3, {}, Data::Measure::no);
+      FAIL("no error");
+    } catch (const Error& error) {
+      CHECK(error.kind() == ErrorKind::config);
+      CHECK_THAT(error.what(), Catch::Contains(":1:") &&
+                                   Catch::Contains("normalize has values for 3 channels, but the targets have 1 "
+                                                   "channel; set `target_transform`"));
+    }
+  }
+  expect_error(gray("{normalize: measured}"), ErrorKind::config, {"normalize has values for 3 channels"});
+  CHECK(read(config(folder,
+                    "target_color_mode: grayscale, transform: [{normalize: measured}], target_transform: "
+                    "[{normalize: measured}]"))
+            .target == Shape{height, width, 1});
+  write_file(folder / "high/deep/0.png", png(20, 12, 2, random_bytes(720, 8)));
+  const std::string resized = config(folder, "transform: [{resize: [12, 10]}]");
+  const Data data(data_options(resized), 3, {}, Data::Measure::no);
+  REQUIRE(data.info().warnings.size() == 1);
+  CHECK_THAT(data.info().warnings[0], Catch::Contains("high/deep/0.png: is 20x12, but its image is 12x10, which has "
+                                                      "other proportions"));
+}
+
 TEST_CASE("targets have the steps of transform or their own, and the statistics of the training split") {
   const TempFolder folder;
   write_pairs(folder, 2);
@@ -319,6 +419,10 @@ TEST_CASE("each image without a target and each target without an image is an er
   expect_error(config(folder), ErrorKind::data, {"has 2 targets of the image deep/3.png", "deep/3.JPG and deep/3.PNG"});
   std::filesystem::copy_file(folder / "high/deep/3.PNG", folder / "high/deep/3.png");
   CHECK(read(config(folder)).images.size() == pairs);  // the target of the same name and ending
+  std::filesystem::copy_file(folder / "low/deep/4.png", folder / "low/deep/4.jpg");
+  expect_error(config(folder), ErrorKind::data,
+               {"has 2 images of the target deep/4.png: deep/4.jpg and deep/4.png", "leave one of them"});
+  std::filesystem::remove(folder / "low/deep/4.jpg");
 
   const auto table = [&](const std::string& line) {
     write_file(folder / "t.csv", "image,target\nlow/deep/0.png,high/deep/0.png\n" + line + "\n");
@@ -328,6 +432,14 @@ TEST_CASE("each image without a target and each target without an image is an er
                {"t.csv, line 3: there is no file", "high/deep/9.png, the target of", "low/deep/1.png"});
   expect_error(table("low/deep/1.png,"), ErrorKind::data, {"t.csv, line 3: the column 'target' is empty"});
   expect_error(table("low/deep/9.png,high/deep/1.png"), ErrorKind::data, {"t.csv", "line 3", "low/deep/9.png"});
+  const auto whole_table = [&](const std::string& text) {
+    write_file(folder / "t.csv", text);
+    return format("{{dataset: image_pairs, path: {}}}", folder / "t.csv");
+  };
+  expect_error(whole_table("low/deep/0.png,high/deep/0.png\nlow/deep/1.png,high/deep/1.png\n"), ErrorKind::data,
+               {"t.csv: line 1 names the file", "low/deep/0.png instead of columns", "into the first line"});
+  expect_error(whole_table("image;target\nlow/deep/0.png;high/deep/0.png\n"), ErrorKind::data,
+               {"has no column 'image': semicolons separate the fields", "separate the fields by commas"});
   expect_error(format("{{dataset: image_pairs, images: {}}}", folder / "low"), ErrorKind::config,
                {"image_pairs needs either `images` and `target_images`, or `path`"});
   expect_error(format("{{dataset: image_pairs, path: {}}}", folder.text()), ErrorKind::data,
@@ -338,11 +450,15 @@ TEST_CASE("targets that cannot be read or cropped like their images are errors")
   const TempFolder folder;
   write_pairs(folder, 2);
   expect_error(config(folder, "classes: 3"), ErrorKind::config, {"`classes` is set", "segmentation_folder"});
+  expect_error(config(folder, "validation: {split: 0.5, stratify: true}"), ErrorKind::config,
+               {"`stratify: true` splits off the same share of every class, but the samples have no classes"});
+  expect_error(config(folder, "label_mode: categorical"), ErrorKind::config,
+               {"`label_mode: categorical` needs classes, but the targets are values"});
   expect_error(
       config(folder, "augment: [{random_crop: 5}], target_transform: [{resize: [30, 20]}]"), ErrorKind::config,
       {"random_crop cannot cut out the same part of images of 12x10 and of targets of 30x20", "whole multiples"});
   expect_error(format("{{dataset: image_folder, path: {}, target_transform: []}}", folder / "low"), ErrorKind::config,
-               {"`target_transform` is for targets that are images (image_pairs), which image_folder has not"});
+               {"`target_transform` is for targets that are images (image_pairs), and image_folder has none"});
   const std::string whole = read_whole(folder / "high/deep/2.png");
   write_file(folder / "high/deep/2.png", whole.substr(0, whole.size() / 2));
   expect_error(config(folder), ErrorKind::data, {"high/deep/2.png", "cannot be decoded as PNG", "on_error: skip"});
@@ -350,7 +466,9 @@ TEST_CASE("targets that cannot be read or cropped like their images are errors")
   for (std::size_t i = 0; i < pairs; ++i)
     CHECK(skipped.weights[i] == (skipped.samples[i] == skipped_sample(2) ? 0 : 1));
   write_file(folder / "high/deep/2.png", png(3, 4, 2, random_bytes(36, 5)));
-  expect_error(config(folder), ErrorKind::data, {"high/deep/2.png", "3x4x3", "24x20x3 is expected", "resize"});
+  expect_error(config(folder), ErrorKind::data,
+               {"high/deep/2.png", "3x4x3", "24x20x3 is expected",
+                "in `target_transform` or, if that is not set, in `transform`"});
 }
 
 }  // namespace trainctl::test::image_pairs_test
