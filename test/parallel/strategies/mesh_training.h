@@ -26,6 +26,7 @@ struct Setup {
   Recompute recompute = Recompute::none;
   DType compute = DType::float32;
   int steps = 30;
+  double clip_norm = 1;  // the largest norm of the gradient; 0: not clipped
 };
 
 struct Outcome {
@@ -55,7 +56,7 @@ inline Outcome train(const Case& which, const Setup& setup) {
   std::mutex one_at_a_time;
   on_mesh(setup.mesh, [&](Communicator& world) {
     auto network = which.make();
-    network.job.spec.clip_norm = 1;
+    network.job.spec.clip_norm = setup.clip_norm;
     network.job.spec.seed = 3;
     network.job.spec.compute = setup.compute;
     const BatchSizes sizes{.training = batch,

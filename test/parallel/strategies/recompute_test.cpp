@@ -50,7 +50,7 @@ layers:
 )"},
     {"norms", R"(
 layers:
-  - conv2d: {filters: 16, kernel_size: 3, padding: same, use_bias: false}
+  - conv2d: {filters: 12, kernel_size: 3, padding: same, use_bias: false}
   - batch_normalization
   - activation: relu
   - repeat:
@@ -58,10 +58,10 @@ layers:
       layers:
         - residual:
             layers:
-              - conv2d: {filters: 16, kernel_size: 3, padding: same, use_bias: false}
+              - conv2d: {filters: 12, kernel_size: 3, padding: same, use_bias: false}
               - batch_normalization
               - activation: relu
-              - conv2d: {filters: 16, kernel_size: 3, padding: same, use_bias: false}
+              - conv2d: {filters: 12, kernel_size: 3, padding: same, use_bias: false}
               - batch_normalization
             activation: relu
   - residual:
