@@ -198,6 +198,7 @@ Keys<RunSpec> RunSpec::keys() {
 Node load_config(const std::string& file, const std::vector<std::string>& settings, Reader& reader,
                  const VariableLookup& variables, ConfigFiles& files) {
   Node document = load_yaml(file, variables, reader, files);
+  if (document.is_null() && !reader.ok()) return document;  // the file cannot be read
   for (const std::string& setting : settings) apply_setting(document, setting, variables, reader, files.directory());
   const PresetLoader load = preset_loader(variables, files);
   for (Node::Entry& entry : document.entries) {

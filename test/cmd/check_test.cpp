@@ -187,6 +187,10 @@ TEST_CASE("a config from a pipe is read once and works on any number of ranks") 
   const Finished folder_as_config = trainctl(folder, {"check", "."});
   CHECK(folder_as_config.code == 2);
   CHECK(contains(folder_as_config.errors, "the config is a folder"));
+  const Finished misspelt = trainctl(folder, {"check", "confg.yaml", "--set", "train.epochs=3"});
+  CHECK(misspelt.code == 2);
+  CHECK(contains(misspelt.errors, "confg.yaml: the config cannot be read"));
+  CHECK_FALSE(contains(misspelt.errors, "needs"));  // the keys of a config that is not there
 }
 
 TEST_CASE("numbers on the command line are bounded, with short errors") {
