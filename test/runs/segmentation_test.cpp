@@ -40,7 +40,9 @@ TEST_CASE("the U-Net of the configs finds discs and squares in noise, on two ran
   const Finished checked = with_sets({"check", config, "--json"});
   INFO(tail(checked.errors));
   CHECK(checked.code == 0);
-  CHECK(Json::parse(without.out)["arena_bytes"] == Json::parse(checked.out)["arena_bytes"]);
+  // The programs of smaller last batches are known with the data, and may need a little more.
+  const double known = Json::parse(checked.out)["arena_bytes"], estimated = Json::parse(without.out)["arena_bytes"];
+  CHECK(estimated == Approx(known).epsilon(0.01));
 
   const Finished run = with_sets({"run", config, "--ranks", "2"});
   INFO(tail(run.errors));
