@@ -43,16 +43,16 @@ model:
 inline const std::string shared_model = R"(
 model:
   layers:
-    - conv2d: {name: first, filters: 16, kernel_size: 3, padding: same, activation: relu}
-    - conv2d: {name: again, filters: 16, kernel_size: 3, padding: same, activation: relu}
-    - conv2d: {name: again, filters: 16, kernel_size: 3, padding: same, activation: relu}
+    - conv2d: {name: first, filters: 12, kernel_size: 3, padding: same, activation: relu}
+    - conv2d: {name: again, filters: 12, kernel_size: 3, padding: same, activation: relu}
+    - conv2d: {name: again, filters: 12, kernel_size: 3, padding: same, activation: relu}
     - max_pooling2d: {pool_size: 2}
     - dropout: {name: drop, rate: 0.2}
-    - conv2d: {name: again, filters: 16, kernel_size: 3, padding: same, activation: relu}
+    - conv2d: {name: again, filters: 12, kernel_size: 3, padding: same, activation: relu}
     - global_average_pooling2d
-    - dense: {name: mix, units: 16, activation: tanh}
+    - dense: {name: mix, units: 12, activation: tanh}
     - dropout: {name: drop, rate: 0.2}
-    - dense: {name: mix, units: 16, activation: tanh}
+    - dense: {name: mix, units: 12, activation: tanh}
     - dense: {units: 5}
 )";
 

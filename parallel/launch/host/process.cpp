@@ -73,20 +73,18 @@ ProcessState state_of(const std::string& pid) {
   return found;
 }
 
-// Returns the parent of a live process; 0 for other processes.
-pid_t parent_of(const std::string& pid) {
-  const ProcessState found = state_of(pid);
-  return found.state == 'Z' ? 0 : found.parent;
-}
+// Whether zombies are children, too: processes whose first thread has ended. Their other threads may still run.
+enum class Zombies { no, yes };
 
-// Returns the live children of a process.
-std::vector<pid_t> children_of(pid_t parent) {
+// Returns the children of a process.
+std::vector<pid_t> children_of(pid_t parent, Zombies zombies = Zombies::no) {
   std::vector<pid_t> children;
   std::error_code ignored;
   for (const auto& entry : std::filesystem::directory_iterator("/proc", ignored)) {
     const std::string name = entry.path().filename();
-    const bool number = name.find_first_not_of("0123456789") == std::string::npos;
-    if (number && parent_of(name) == parent) children.push_back(std::stoi(name));
+    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+    const ProcessState found = state_of(name);
+    if (found.parent == parent && (found.state != 'Z' || zombies == Zombies::yes)) children.push_back(std::stoi(name));
   }
   return children;
 }
@@ -182,7 +180,8 @@ void kill_children(const std::vector<pid_t>& spared, std::chrono::milliseconds l
   const pid_t self = getpid();
   const Clock::time_point give_up = Clock::now() + limit;
   for (bool found = true; found && Clock::now() < give_up;) {
-    std::vector<pid_t> children = children_of(self);
+    // A zombie whose other threads still run keeps its children.
+    std::vector<pid_t> children = children_of(self, Zombies::yes);
     std::erase_if(children,
                   [&](pid_t child) { return std::find(spared.begin(), spared.end(), child) != spared.end(); });
     for (pid_t child : children) kill(child, SIGKILL);
