@@ -6,7 +6,7 @@
 namespace trainctl::ceilings_test {
 
 TEST_CASE("products of either half type are measured against half precision's ceiling") {
-  const Ceilings ceilings{{.triad_gb_per_s = 20}, 30, {}};
+  const Ceilings ceilings{{.float32_gflops = 100, .bfloat16_gflops = 1000}, 30, {}};
   CHECK(ceilings.gflops(DType::float32) == 100);
   CHECK(ceilings.gflops(DType::bfloat16) == 1000);
   CHECK(ceilings.gflops(DType::float16) == 1000);
