@@ -50,8 +50,9 @@ elif sys.argv[1] == "run":
     print(os.environ["TRAINCTL_DATA"], os.getcwd())
     sys.exit(3)
 """,
-    # Behaves like Catch2 2 with its xml reporter. A broken case crashes the program. The file `running` gets a line at the beginning and
-    # at the end of each process. TOGETHER: a process waits until so many have begun. SLOW: seconds of a case whose name SLOW_CASES matches.
+    # Behaves like Catch2 2 with its xml reporter. A broken case crashes the program. Each process writes a line to the file `running` when
+    # it begins and when it ends. With TOGETHER=n, a process waits until n processes have begun. With SLOW=n, a case takes n seconds if its
+    # name matches SLOW_CASES.
     "test-cuda": r"""
 import os, sys, time
 names = ["adds, too", "breaks [memory]", "is \"quoted\" & <marked>", *(f"case {i}" for i in range(20))]

@@ -1,9 +1,6 @@
 // Tests the end of a launch agent whose chief is killed, or whose ranks do not stop: no command and no copies of the
 // run's state are left on its host.
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,6 +22,7 @@
 #include "parallel/launch/agent/agent.h"
 #include "parallel/launch/agent/chief.h"
 #include "test/catch.h"
+#include "test/parallel/launch/two_tasks.h"
 #include "test/support/time_limit.h"
 
 namespace trainctl::agent_end_test {
@@ -36,22 +34,6 @@ namespace fs = std::filesystem;
 
 constexpr const char* secret = "0123456789abcdef";
 constexpr auto usual_limit = 1s;
-
-int free_port() {
-  const int listener = socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  REQUIRE(bind(listener, reinterpret_cast<sockaddr*>(&address), size) == 0);
-  REQUIRE(getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size) == 0);
-  close(listener);
-  return ntohs(address.sin_port);
-}
-
-TfConfig two_tasks(int port, std::size_t own) {
-  return {{{"worker", 0, "127.0.0.1", 1}, {"worker", 1, "127.0.0.1", port}}, own};
-}
 
 std::string random_name() {
   std::string name = random_bytes(12);

@@ -1,6 +1,4 @@
 // Tests a launch agent with foreign connections: those without the secret neither keep the chief out nor end the agent.
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,6 +13,7 @@
 #include "parallel/launch/agent/channel.h"
 #include "parallel/launch/agent/chief.h"
 #include "test/catch.h"
+#include "test/parallel/launch/two_tasks.h"
 
 namespace trainctl::agent_flood_test {
 namespace {
@@ -23,23 +22,6 @@ using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
 constexpr const char* secret = "0123456789abcdef";
-
-// A port of loopback that nobody listens on.
-int free_port() {
-  const int listener = socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  REQUIRE(bind(listener, reinterpret_cast<sockaddr*>(&address), size) == 0);
-  REQUIRE(getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size) == 0);
-  close(listener);
-  return ntohs(address.sin_port);
-}
-
-TfConfig two_tasks(int port, std::size_t own) {
-  return {{{"worker", 0, "127.0.0.1", 1}, {"worker", 1, "127.0.0.1", port}}, own};
-}
 
 TEST_CASE("a chief reaches an agent whose connections are all taken by strangers") {
   const int port = free_port();

@@ -1,8 +1,5 @@
 // Tests that a command that runs through a launch agent reads the standard input of its remote shell.
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <poll.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,6 +17,7 @@
 #include "parallel/launch/agent/channel.h"
 #include "parallel/launch/agent/chief.h"
 #include "test/catch.h"
+#include "test/parallel/launch/two_tasks.h"
 
 namespace trainctl::remote_input_test {
 namespace {
@@ -27,22 +25,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr const char* secret = "0123456789abcdef";
-
-int free_port() {
-  const int listener = socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  REQUIRE(bind(listener, reinterpret_cast<sockaddr*>(&address), size) == 0);
-  REQUIRE(getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size) == 0);
-  close(listener);
-  return ntohs(address.sin_port);
-}
-
-TfConfig two_tasks(int port, std::size_t own) {
-  return {{{"worker", 0, "127.0.0.1", 1}, {"worker", 1, "127.0.0.1", port}}, own};
-}
 
 // A launch agent in a process of its own, and the chief's lease of it.
 class Agent {
