@@ -29,10 +29,6 @@ class KeptStatistics final : public StatisticsSource {
   std::size_t next_ = 0;
 };
 
-void add_steps(const std::vector<Choice>& choices, TransformPlan& plan, StatisticsSource& statistics) {
-  for (const Choice& choice : choices) choice.as<TransformOptions>().add(choice.location, plan, statistics);
-}
-
 // Throws Error{config} if a step of targets normalizes another number of channels than they have.
 void check_target_channels(const DataOptions& options, const Choice& step, const Affine& affine, const Shape& targets) {
   const std::int64_t channels = as_image(nullptr, DType::uint8, targets).channels;
@@ -102,7 +98,9 @@ InputPlan plan_input(const DataOptions& options, const DatasetInfo& info, const 
 TransformPlan plan_targets(const DataOptions& options, const std::string& name, const DatasetInfo& images,
                            const TransformPlan& of_images, const DatasetInfo& targets, StatisticsSource& statistics) {
   TransformPlan plan = target_steps(options, name, targets, statistics);
-  add_steps(options.augment.of(name), plan, statistics);
+  for (const Choice& step : options.augment.of(name)) {
+    step.as<TransformOptions>().add(step.location, plan, statistics);
+  }
   plan.mixes.clear();  // the mixing of samples mixes their targets, too
   const Shape prepared = shape_after(images.sample, of_images.fixed);
   const Shape target = shape_after(targets.sample, plan.fixed);
