@@ -219,7 +219,7 @@ TEST_CASE("stages that share weights save them once, and any mesh can resume fro
       CHECK(loss == Approx(expected.at(step)).epsilon(1e-4));
     }
   }
-  const std::int64_t parameters = 3 * 9 * 16 + 16 + 16 * 9 * 16 + 16 + 16 * 16 + 16 + 16 * 5 + 5;
+  const std::int64_t parameters = 3 * 9 * 12 + 12 + 12 * 9 * 12 + 12 + 12 * 12 + 12 + 12 * 5 + 5;
   CHECK(events(whole, "start").back().at("parameters") == parameters);
   const Json json =
       Json::parse(trainctl(folder, {"check", config, "--ranks", "2", "--json", "--set", "strategy.pipeline=2"}).out);
