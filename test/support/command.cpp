@@ -167,8 +167,19 @@ bool Command::left_no_process() const {
   return comes_true([&] { return processes().empty(); }, 10);
 }
 
-bool Command::says(const std::string& text) const {
-  return comes_true([&] { return contains(errors(), text); });
+bool Command::says(const std::string& text, int times) const {
+  // What the command has written before its end is read after its end was seen.
+  comes_true([&] {
+    const bool last_look = ended();
+    return count(errors(), text) >= times || last_look;
+  });
+  return count(errors(), text) >= times;
+}
+
+bool Command::ended() const {
+  siginfo_t info{};
+  return pid_ < 0 ||
+         (waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0);
 }
 
 Finished trainctl(const Folder& folder, const std::vector<std::string>& arguments, const std::string& inside) {

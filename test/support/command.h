@@ -58,8 +58,10 @@ class Command {
   std::map<int, pid_t> ranks() const;
   // Whether none of its processes is left; waits up to 10 s for their end.
   bool left_no_process() const;
-  // Waits until standard error contains the text; returns false after the time limit.
-  bool says(const std::string& text) const;
+  // Waits until standard error contains the text this often; returns false after the time limit or, if the command has
+  // ended without it, at once.
+  bool says(const std::string& text, int times = 1) const;
+  bool ended() const;  // whether the process that was started has ended
 
   std::string out() const { return read_file(output_ + ".out"); }
   std::string errors() const { return read_file(output_ + ".err"); }
