@@ -53,10 +53,11 @@ void compile(const std::string& text, const fs::path& library) {
   const std::string source = own + ".cpp";
   std::ofstream(source) << text;
   // Misaligned accesses are faults on a GPU, too.
-  const std::string command = std::string(TRAINCTL_HOST_COMPILER) +
-                              " -std=c++17 -O1 -ffp-contract=off -fno-math-errno -fno-strict-aliasing -w -fPIC -shared"
-                              " -fsanitize=alignment -fsanitize-undefined-trap-on-error '" +
-                              source + "' -o '" + own + "' -lm";
+  const std::string command =
+      std::string(TRAINCTL_HOST_COMPILER) +
+      " -std=c++17 -O1 -ffp-contract=off -fno-math-errno -fno-strict-aliasing -w -fPIC -shared -pipe"
+      " -nostdlib -fsanitize=alignment -fsanitize-undefined-trap-on-error '" +
+      source + "' -o '" + own + "' -lm";
   if (std::system(command.c_str()) != 0) throw std::runtime_error("the emulated GPU cannot compile " + source);
   fs::rename(own, library);
   fs::remove(source);
