@@ -22,7 +22,8 @@ set_source_files_properties(${PROJECT_SOURCE_DIR}/test/support/count_allocations
 
 # trainctl_test(FOLDER LABEL LIBRARIES...): builds the program test-FOLDER (with - instead of /) of the tests in
 # test/FOLDER. LABEL is `unit` if the tests start no rank and no command, and `runs` otherwise. CTest reserves two cores
-# for each `runs` test.
+# for each `runs` test, except in the folders where most tests start one process or wait for most of their time.
+set(one_core cmd parallel/launch)
 function(trainctl_test folder label)
   string(REPLACE "/" "-" name test-${folder})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/test/${folder}/*.cpp)
@@ -35,7 +36,9 @@ function(trainctl_test folder label)
   set(properties TIMEOUT ${limit} LABELS ${label})
   if(label STREQUAL "runs")
     add_dependencies(${name} trainctl)
-    list(APPEND properties PROCESSORS 2)
+    if(NOT folder IN_LIST one_core)
+      list(APPEND properties PROCESSORS 2)
+    endif()
   endif()
   catch_discover_tests(${name} TEST_PREFIX "${folder}: " DISCOVERY_MODE PRE_TEST PROPERTIES ${properties} ${test_properties})
 endfunction()
@@ -180,5 +183,7 @@ if(NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize")
   endif()
   trainctl_script_test(bundle slow 600 ${scripts}/test-bundle ${PROJECT_BINARY_DIR})
   trainctl_script_test(packages slow 900 ${scripts}/test-packages ${PROJECT_BINARY_DIR})
-  set_tests_properties(packages PROPERTIES DEPENDS bundle)
+  # The packages use one core or wait for most of their time: they are tested early, while other tests run.
+  set_tests_properties(bundle PROPERTIES COST 300)
+  set_tests_properties(packages PROPERTIES DEPENDS bundle PROCESSORS 1 COST 100)
 endif()
