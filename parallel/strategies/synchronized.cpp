@@ -15,19 +15,24 @@ void append_synchronized(Graph& graph, const Op& op, int ranks) {
   const auto append = [&](std::shared_ptr<const OpDef> def, std::vector<TensorId> inputs, const std::string& name) {
     return graph.add_op(std::move(def), std::move(inputs), op.name, op.location, {name})[0];
   };
-  const TensorId own = append(std::make_shared<BatchMoments>(), {op.inputs[0], graph.samples}, "moments");
+  const BatchNormAttributes& a = op.as<BatchNorm>().a;
+  std::vector<TensorId> samples{op.inputs[0], graph.samples};
+  if (a.masked) samples.push_back(op.inputs[std::size_t{1} + a.scale + a.center]);
+  const TensorId own = append(std::make_shared<BatchMoments>(a.masked), std::move(samples), "moments");
   const TensorId gathered = append(std::make_shared<AllGather>(MeshAxis::data, ranks), {own}, "moments_of_all");
   Tensor share;
   share.name = op.name + "/share";
   share.location = op.location;
-  const TensorId of_one = graph.add_tensor(std::move(share));
+  // The share takes the place of the number of positions that a padding mask shows, which no other op reads.
+  const TensorId of_one = a.masked ? op.outputs[3] : graph.add_tensor(share);
+  if (a.masked) graph.tensors[static_cast<std::size_t>(of_one)].name = share.name;
   const TensorId mean = op.outputs[1], variance = op.outputs[2];
   graph.ops.push_back(
       {std::make_shared<MergeMoments>(), {gathered, own}, {mean, variance, of_one}, op.name, op.location});
 
   std::vector<TensorId> inputs = op.inputs;
   inputs.insert(inputs.end(), {mean, variance, of_one});
-  auto def = std::make_shared<SynchronizedBatchNorm>(op.as<BatchNorm>().a, MeshAxis::data, ranks);
+  auto def = std::make_shared<SynchronizedBatchNorm>(a, MeshAxis::data, ranks);
   graph.ops.push_back({std::move(def), std::move(inputs), {op.outputs[0]}, op.name, op.location});
 }
 

@@ -1,5 +1,6 @@
 // batch_normalization: normalizes each channel over the batch and all other dimensions; gamma, beta, moving_mean and
 // moving_variance (channels).
+#include "core/base/format.h"
 #include "core/graph/ops/normalization/batch_norm.h"
 #include "core/layers/initializers.h"
 #include "core/layers/layer.h"
@@ -18,14 +19,15 @@ struct BatchNormalizationOptions final : ChainedLayer {
   InitializerChoice gamma_initializer{"ones"};
 
   Feature expand(Layer& layer, const std::vector<Feature>& inputs) const override {
-    if (inputs[0].masked()) {
+    if (inputs[0].masked() && layer.type(layer.output(inputs[0].mask)) != padding_mask_of(layer.type(inputs[0]))) {
       return layer.error(
-          "its input has a padding mask, and statistics over the positions that are not padding are not supported: use "
-          "layer_normalization",
+          format("its input {} has a padding mask {}, which needs a value for each position: put batch_normalization "
+                 "before the layer that makes the mask, or use layer_normalization",
+                 to_string(layer.shape(inputs[0])), to_string(layer.shape(layer.output(inputs[0].mask)))),
           inputs[0]);
     }
     const std::int64_t channels = layer.shape(inputs[0]).back();
-    const BatchNormAttributes attributes{static_cast<float>(epsilon), scale, center, false, false};
+    BatchNormAttributes attributes{static_cast<float>(epsilon), scale, center, false, false};
     std::vector<TensorId> operands{inputs[0].tensor};
     if (scale) {
       operands.push_back(layer.parameter("gamma", {channels}, make_initializer(gamma_initializer, {channels}), false));
@@ -36,9 +38,15 @@ struct BatchNormalizationOptions final : ChainedLayer {
     const bool by_batch = layer.training() && !layer.frozen();
     TensorId mean = no_tensor, variance = no_tensor, y = no_tensor;
     if (by_batch) {
+      std::vector<std::string> results{"mean", "variance"};
+      if (inputs[0].masked()) {
+        attributes.masked = true;
+        operands.push_back(inputs[0].mask);
+        results.emplace_back("count");
+      }
       auto norm = std::make_shared<BatchNorm>(attributes);
       norm->synchronized = synchronized;
-      const auto outputs = layer.op(std::move(norm), operands, {"mean", "variance"});
+      const auto outputs = layer.op(std::move(norm), operands, std::move(results));
       y = outputs[0], mean = outputs[1], variance = outputs[2];
     }
     const auto keep = static_cast<float>(momentum);
@@ -50,6 +58,7 @@ struct BatchNormalizationOptions final : ChainedLayer {
     }
     return layer.output(y);
   }
+  MaskUse mask_use() const override { return MaskUse::keeps; }
 };
 
 }  // namespace
@@ -59,7 +68,8 @@ Section batch_normalization() {
   return layer_keys<O>("batch_normalization",
                        "Normalizes each channel to mean 0 and variance 1 over the batch, then scales by gamma and "
                        "shifts by beta. The statistics of a micro-batch count each sample once, whatever its weight; "
-                       "running statistics are means over samples in the same way.")
+                       "running statistics are means over samples in the same way. With a padding mask, the "
+                       "statistics are those of the positions that are not padding.")
       .key("momentum", &O::momentum, "Share of the running statistics that one step keeps.", from_zero_to_below(1))
       .key("epsilon", &O::epsilon, "Added to the variance.", more_than(0))
       .key("center", &O::center, "Whether beta is added.")

@@ -126,6 +126,23 @@ void add_normalisation(Cases& cases, DType dtype) {
   const CaseInput odd{{{4, 6}, dtype}}, six{{{6}, floats}}, six_variance{{{6}, floats}, 0.5};
   cases.push_back(
       {"batch_norm_grad y", {odd, odd, odd, six, six, six_variance}, always_a<BatchNormGrad>(residual, true), 4});
+  const CaseInput mask{{{4, 2, 4}, DType::uint8}, 0, 2}, row_mask{{{4}, DType::uint8}, 0, 2}, count{{{}, floats}, 5};
+  BatchNormAttributes masked{}, masked_residual = residual;
+  masked.masked = masked_residual.masked = true;
+  cases.push_back({"batch_norm masked", {x, channel, channel, mask}, always_a<BatchNorm>(masked), 3, floats, false});
+  cases.push_back({"batch_norm masked residual",
+                   {x, channel, channel, mask, x},
+                   always_a<BatchNorm>(masked_residual),
+                   3,
+                   floats,
+                   false});
+  cases.push_back({"batch_norm masked rows", {odd, six, six, row_mask}, always_a<BatchNorm>(masked), 3, floats, false});
+  cases.push_back({"batch_norm_grad masked",
+                   {x, x, bits, channel, channel, variance, mask, count},
+                   always_a<BatchNormGrad>(masked_residual, true),
+                   4,
+                   floats,
+                   false});
 
   const Window window{{2, 2}, {2, 2}, {1, 1}, {}, {}};
   const CaseInput pooled{{{4, 1, 2, 16}, dtype}}, winners{{{4, 1, 2, 16}, DType::uint8}, 0, 4};
@@ -162,8 +179,20 @@ void add_synchronized_normalisation(Cases& cases, DType dtype) {
   const CaseInput bits{{{4, 2, 4, 2}, DType::uint8}, 0, 256}, numbers{{{4}, DType::int64}, 0, 1000};
   const CaseInput all{{{6, 16}, floats}, 1}, own{{{3, 16}, floats}, 1}, share{{{}, floats}, 0.25},
       sums{{{2, 16}, floats}};
+  const CaseInput mask{{{4, 2, 4}, DType::uint8}, 0, 2};
   const BatchNormAttributes plain{}, relu{.relu = true}, residual{.residual = true, .relu = true};
-  cases.push_back({"batch_moments", {x, numbers}, always_a<BatchMoments>(), 3, floats, false});
+  BatchNormAttributes masked = relu;
+  masked.masked = true;
+  cases.push_back({"batch_moments", {x, numbers}, always_a<BatchMoments>(false), 3, floats, false});
+  cases.push_back({"batch_moments masked", {x, numbers, mask}, always_a<BatchMoments>(true), 3, floats, false});
+  cases.push_back({"synchronized_batch_norm masked",
+                   {x, channel, channel, mask, channel, variance, share},
+                   always_a<SynchronizedBatchNorm>(masked, MeshAxis::data, 2),
+                   3});
+  cases.push_back({"synchronized_batch_norm_grad masked",
+                   {x, x, channel, channel, channel, variance, share, sums, mask},
+                   always_a<SynchronizedBatchNormGrad>(masked),
+                   4});
   cases.push_back({"merge_moments", {all, own}, always_a<MergeMoments>(), 3});
   const auto norm = always_a<SynchronizedBatchNorm>(residual, MeshAxis::data, 2);
   cases.push_back({"synchronized_batch_norm", {x, channel, channel, channel, variance, share, x}, norm, 3});

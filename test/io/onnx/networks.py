@@ -158,6 +158,8 @@ SEQUENCES = [{"reversible_embedding": {"name": "vectors", "input_dim": 11, "outp
         "query_key_norm": 1e-6}}],
     masked=[{"embedding": {"from": "input", "input_dim": 11, "output_dim": 6, "mask_zero": True}},
             {"multi_head_attention": {"num_heads": 2, "key_dim": 3}}, "global_average_pooling1d"],
+    masked_norm=[{"embedding": {"from": "input", "input_dim": 11, "output_dim": 6, "mask_zero": True}},
+                 {"batch_normalization": {"momentum": 0.5, **RANDOM}}, "global_average_pooling1d"],
     masked_lstm=[{"embedding": {"from": "input", "input_dim": 11, "output_dim": 6, "mask_zero": True}},
                  {"lstm": {"units": 4, "return_sequences": True, **BIASED}},
                  {"gru": {"units": 3, "return_sequences": True, "go_backwards": True, "reverse_output": True, **BIASED}}],

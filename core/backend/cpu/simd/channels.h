@@ -15,12 +15,13 @@ namespace trainctl::cpu {
 
 struct ChannelShape {
   std::int64_t rows, channels;
-  std::int64_t fold;        // number of rows that are treated as one
+  std::int64_t fold;        // number of rows that are treated as one; 1 if rows may not be folded
   std::int64_t chunk_rows;  // number of folded rows in a chunk
   std::int64_t chunks;
 
-  ChannelShape(std::int64_t row_count, std::int64_t channel_count) : rows(row_count), channels(channel_count), fold(1) {
-    while (2 * fold * channels <= widest_tile && rows % (2 * fold) == 0) fold *= 2;
+  ChannelShape(std::int64_t row_count, std::int64_t channel_count, bool may_fold = true)
+      : rows(row_count), channels(channel_count), fold(1) {
+    while (may_fold && 2 * fold * channels <= widest_tile && rows % (2 * fold) == 0) fold *= 2;
     chunk_rows = std::max<std::int64_t>(16, element_grain / columns());
     chunks = std::max<std::int64_t>(1, (folded_rows() + chunk_rows - 1) / chunk_rows);
   }

@@ -13,7 +13,7 @@ namespace {
 AttributeText describe(const BatchNormAttributes& a) {
   AttributeText text;
   text.value("epsilon", a.epsilon).flag("scale", a.scale).flag("center", a.center);
-  return text.flag("residual", a.residual).flag("relu", a.relu);
+  return text.flag("residual", a.residual).flag("relu", a.relu).flag("masked", a.masked);
 }
 
 TensorType per_channel(const TensorType& x) { return {{x.shape.back()}, DType::float32}; }
@@ -26,11 +26,21 @@ TensorType batch_norm_mask(const TensorType& x) {
   return {Shape(std::move(sizes)), DType::uint8};
 }
 
+TensorType padding_mask_of(const TensorType& x) {
+  const std::vector<std::int64_t>& sizes = x.shape.sizes();
+  return {Shape(std::vector<std::int64_t>(sizes.begin(), sizes.end() - 1)), DType::uint8};
+}
+
 std::string BatchNorm::attributes() const { return describe(a).text(); }
 
 std::vector<TensorType> BatchNorm::outputs(std::span<const TensorType> inputs) const {
-  require(inputs.size() == std::size_t{1} + a.scale + a.center + a.residual, "batch_norm: wrong number of inputs");
+  const std::size_t vectors = std::size_t{0} + a.scale + a.center;
+  require(inputs.size() == 1 + vectors + a.masked + a.residual, "batch_norm: wrong number of inputs");
   std::vector<TensorType> types{inputs[0], per_channel(inputs[0]), per_channel(inputs[0])};
+  if (a.masked) {
+    require(inputs[1 + vectors] == padding_mask_of(inputs[0]), "batch_norm: the padding mask does not fit x");
+    types.push_back({{}, DType::float32});
+  }
   if (a.masks_by_bits(inputs[0].shape.back())) types.push_back(batch_norm_mask(inputs[0]));
   return types;
 }
@@ -39,8 +49,12 @@ OutputPlacements BatchNorm::placements(const PlacementQuery& query) const {
   const std::string x = samples_and_channels(query.input_types[0]);
   PlacementRule rule{{x}, {x, "c|a", "c|a"}};
   rule.inputs.resize(std::size_t{1} + a.scale + a.center, "c");
+  if (a.masked) {
+    rule.inputs.push_back(samples(padding_mask_of(query.input_types[0])));
+    rule.outputs.emplace_back("|a");  // the number of positions that the padding mask shows
+  }
   if (a.residual) rule.inputs.push_back(x);
-  if (query.output_types.size() > 3) rule.outputs.push_back(x);  // the mask
+  if (query.output_types.size() > rule.outputs.size()) rule.outputs.push_back(x);  // the mask
   return place_by(rule, query);
 }
 
@@ -49,11 +63,11 @@ double BatchNorm::flops(std::span<const TensorType> inputs, std::span<const Tens
   return static_cast<double>(inputs[0].shape.count()) * (6 + a.residual + a.relu);
 }
 
-// Fuses with a sum, with a ReLU, or with max pooling if the op already has a ReLU and no residual.
+// Fuses with a sum, with a ReLU, or with max pooling if the op already has a ReLU, no residual and no padding mask.
 std::optional<Op> BatchNorm::fused_with(const Op& op, const Op& reader, std::size_t operand) const {
   const auto* pool = reader.get_if<Pool2d>();
   if (pool == nullptr) return fused_batch_norm(*this, op, reader, operand);
-  if (!pool->training || pool->mode != PoolMode::max || !a.masks_by_x()) return {};
+  if (!pool->training || pool->mode != PoolMode::max || !a.masks_by_x() || a.masked) return {};
   Op fused = fused_op(op, std::make_shared<BatchNormPool>(a, pool->window), reader);
   fused.outputs.push_back(reader.outputs[1]);
   return fused;
@@ -64,7 +78,7 @@ void BatchNorm::differentiate(const Op& op, Differentiator& differentiator) cons
   std::vector<TensorId> inputs{differentiator.gradient_of(op.outputs[0]), op.inputs[0]};
   std::vector<TensorId> outputs{no_tensor};
   const std::int64_t channels = differentiator.tensor(op.inputs[0]).type.shape.back();
-  if (a.masks_by_bits(channels)) inputs.push_back(op.outputs[3]);
+  if (a.masks_by_bits(channels)) inputs.push_back(op.outputs.back());
   if (a.masks_by_y(channels)) inputs.push_back(op.outputs[0]);
   if (a.scale) {
     inputs.push_back(op.inputs[next]);
@@ -76,6 +90,7 @@ void BatchNorm::differentiate(const Op& op, Differentiator& differentiator) cons
   }
   if (a.residual) outputs.push_back(no_tensor);
   inputs.insert(inputs.end(), {op.outputs[1], op.outputs[2]});
+  if (a.masked) inputs.insert(inputs.end(), {op.inputs[next++], op.outputs[3]});
   const auto grads =
       differentiator.emit_into(std::make_shared<BatchNormGrad>(a, differentiator.accumulate()), inputs, outputs, op);
   if (differentiator.needs_gradient(op.inputs[0])) differentiator.contribute(op.inputs[0], grads[0]);
@@ -103,6 +118,7 @@ OutputPlacements BatchNormGrad::placements(const PlacementQuery& query) const {
   if (a.scale) rule.inputs.emplace_back("c");
   if (a.center && a.masks_by_x()) rule.inputs.emplace_back("c");
   rule.inputs.insert(rule.inputs.end(), 2, "c|a");
+  if (a.masked) rule.inputs.insert(rule.inputs.end(), {samples(padding_mask_of(query.input_types[1])), "|a"});
   rule.outputs.insert(rule.outputs.end(), sums, "c+aS");
   if (a.residual) rule.outputs.push_back(dx);
   OutputPlacements result = place_by(rule, query);

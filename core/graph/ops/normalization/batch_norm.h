@@ -16,6 +16,9 @@ struct BatchNormAttributes {
   bool center = true;     // whether the op has beta (and its gradient dbeta)
   bool residual = false;  // whether the last input is added before the activation; set by the fusion pass
   bool relu = false;      // whether a ReLU is the last operation; set by the fusion pass
+  // Whether the statistics are those of the positions that a padding mask (core/graph/ops/masks.h) shows. All positions
+  // are normalised by them.
+  bool masked = false;
 
   // With a residual, the mask cannot be recomputed from x. If the number of channels is a multiple of 8, the forward
   // pass stores the mask as one bit for each element; otherwise the backward pass reads y.
@@ -26,9 +29,10 @@ struct BatchNormAttributes {
   bool operator==(const BatchNormAttributes&) const = default;
 };
 
-// Normalises by the statistics of this batch. Inputs: x, [gamma], [beta], [residual]. Outputs: y, mean [C], variance
-// [C], and if masks_by_bits(C) the mask: uint8, like x with C / 8 instead of C; bit k of byte i is (y > 0) of element 8
-// i + k.
+// Normalises by the statistics of this batch. Inputs: x, [gamma], [beta], [padding mask if `masked`], [residual].
+// Outputs: y, mean [C], variance [C], if `masked` the number of positions that the padding mask shows (float32 []), and
+// if masks_by_bits(C) the mask: uint8, like x with C / 8 instead of C; bit k of byte i is (y > 0) of element 8 i + k.
+// If the padding mask shows no position, mean and variance are 0.
 struct BatchNorm final : OpDef {
   BatchNormAttributes a;
   // Whether to use the statistics of all replicas. If there are several, synchronized ops replace this op
@@ -48,9 +52,15 @@ struct BatchNorm final : OpDef {
 
 // The type of the mask of x.
 TensorType batch_norm_mask(const TensorType& x);
+// The type of the padding mask of x [N, P..., C].
+TensorType padding_mask_of(const TensorType& x);
 
 // Inputs: dy, x, [mask if masks_by_bits(C), or y if masks_by_y(C)], [gamma], [beta if `center` and masks_by_x()], mean,
-// variance. Outputs: dx, [dgamma], [dbeta] (float32 [C], sums over samples), [dresidual if `residual`; like dx].
+// variance, and if `masked` the padding mask and the number of positions that it shows. Outputs: dx, [dgamma], [dbeta]
+// (float32 [C], sums over samples), [dresidual if `residual`; like dx].
+//
+// The sums are over all positions. With a padding mask, their means over the positions that it shows are the gradient
+// through the statistics, which only these positions have.
 //
 // A mask that is recomputed from x equals the mask of the rounded y of the forward pass bit for bit: both passes
 // compute the same function of x, statistics, gamma and beta in float32. A value rounds to a number above zero exactly

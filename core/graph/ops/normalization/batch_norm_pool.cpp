@@ -24,7 +24,7 @@ std::string BatchNormPool::attributes() const {
 }
 
 std::vector<TensorType> BatchNormPool::outputs(std::span<const TensorType> inputs) const {
-  require(a.masks_by_x(), "batch_norm_pool: the op has no ReLU, or has a residual");
+  require(a.masks_by_x() && !a.masked, "batch_norm_pool: the op has no ReLU, or has a residual or a padding mask");
   const std::vector<TensorType> normalised = BatchNorm(a).outputs(inputs);
   const std::vector<TensorType> pooled = Pool2d(PoolMode::max, window, true).outputs(std::span(normalised).first(1));
   return {pooled[0], normalised[1], normalised[2], pooled[1]};

@@ -15,12 +15,18 @@ TensorType rows_per_channel(std::int64_t rows, const TensorType& x) { return {{r
 
 }  // namespace
 
+std::string BatchMoments::attributes() const { return AttributeText().flag("masked", masked).text(); }
+
 std::vector<TensorType> BatchMoments::outputs(std::span<const TensorType> inputs) const {
+  require(inputs.size() == std::size_t{2} + masked, "batch_moments: wrong number of inputs");
+  require(!masked || inputs[2] == padding_mask_of(inputs[0]), "batch_moments: the padding mask does not fit x");
   return {rows_per_channel(moment_rows, inputs[0])};
 }
 
 OutputPlacements BatchMoments::placements(const PlacementQuery& query) const {
-  return place_by({{samples_and_channels(query.input_types[0]), samples(query.input_types[1])}, {".c|a"}}, query);
+  PlacementRule rule{{samples_and_channels(query.input_types[0]), samples(query.input_types[1])}, {".c|a"}};
+  if (masked) rule.inputs.push_back(samples(query.input_types[2]));
+  return place_by(rule, query);
 }
 
 double BatchMoments::flops(std::span<const TensorType> inputs, std::span<const TensorType>) const {
@@ -41,7 +47,7 @@ std::string SynchronizedBatchNorm::attributes() const {
 }
 
 std::vector<TensorType> SynchronizedBatchNorm::outputs(std::span<const TensorType> inputs) const {
-  require(inputs.size() == std::size_t{4} + a.scale + a.center + a.residual,
+  require(inputs.size() == std::size_t{4} + a.scale + a.center + a.masked + a.residual,
           "synchronized_batch_norm: wrong number of inputs");
   std::vector<TensorType> types{inputs[0]};
   if (a.masks_by_bits(inputs[0].shape.back())) types.push_back(batch_norm_mask(inputs[0]));
@@ -51,8 +57,9 @@ std::vector<TensorType> SynchronizedBatchNorm::outputs(std::span<const TensorTyp
 OutputPlacements SynchronizedBatchNorm::placements(const PlacementQuery& query) const {
   const std::string x = samples_and_channels(query.input_types[0]);
   PlacementRule rule{{x}, std::vector<std::string>(query.output_types.size(), x)};
-  rule.inputs.resize(std::size_t{3} + a.scale + a.center, "c");
-  rule.inputs.emplace_back("|a");
+  rule.inputs.resize(std::size_t{1} + a.scale + a.center, "c");
+  if (a.masked) rule.inputs.push_back(samples(padding_mask_of(query.input_types[0])));
+  rule.inputs.insert(rule.inputs.end(), {"c", "c", "|a"});
   if (a.residual) rule.inputs.push_back(x);
   return place_by(rule, query);
 }
@@ -82,12 +89,16 @@ void SynchronizedBatchNorm::differentiate(const Op& op, Differentiator& differen
     sums.push_back(parameter_gradient_or_none(op.inputs[next++], differentiator));
   }
   if (a.residual) sums.push_back(no_tensor);
+  const TensorId padding = a.masked ? op.inputs[next++] : no_tensor;
   factors.insert(factors.end(), {op.inputs[next], op.inputs[next + 1]});  // mean, variance
   const TensorId share = op.inputs[next + 2];
 
   given.insert(given.end(), factors.begin(), factors.end());
   const bool add = differentiator.accumulate();
-  const auto made = differentiator.emit_into(std::make_shared<SynchronizedBatchNormSums>(a, add), given, sums, op);
+  BatchNormAttributes over_all = a;  // the sums are over all positions
+  over_all.masked = false;
+  const auto made =
+      differentiator.emit_into(std::make_shared<SynchronizedBatchNormSums>(over_all, add), given, sums, op);
   const TensorId residual = a.residual ? op.inputs[next + 3] : no_tensor;
   if (differentiator.needs_gradient(x)) {
     TensorId all = made[0];
@@ -95,6 +106,7 @@ void SynchronizedBatchNorm::differentiate(const Op& op, Differentiator& differen
     std::vector<TensorId> inputs{a.residual ? made.back() : dy, x};
     inputs.insert(inputs.end(), factors.begin(), factors.end());
     inputs.insert(inputs.end(), {share, all});
+    if (a.masked) inputs.push_back(padding);
     differentiator.contribute(
         x, differentiator.emit(std::make_shared<SynchronizedBatchNormGrad>(a), std::move(inputs), op)[0]);
   }
@@ -129,6 +141,7 @@ OutputPlacements SynchronizedBatchNormGrad::placements(const PlacementQuery& que
   PlacementRule rule{{dx, x}, {dx}};
   rule.inputs.insert(rule.inputs.end(), std::size_t{2} + a.scale + (a.center && a.masks_by_x()), "c");
   rule.inputs.insert(rule.inputs.end(), {"|a", ".c+S"});
+  if (a.masked) rule.inputs.push_back(samples(padding_mask_of(query.input_types[1])));
   return place_by(rule, query);
 }
 

@@ -11,11 +11,15 @@ namespace trainctl {
 // The number of rows of a rank's moments: mean, sum of squared differences from that mean, number of values.
 inline constexpr int moment_rows = 3;
 
-// The moments of each channel over all samples of a rank, regardless of sample weights. Inputs: x, the sample numbers
-// (int64 [N]). Outputs: float32 [3, C]. If the rank has no samples (no_sample, core/tensor/sample_numbers.h), the
-// number of values is 0.
+// The moments of each channel over all samples of a rank, regardless of sample weights, or over the positions that a
+// padding mask shows. Inputs: x, the sample numbers (int64 [N]), [padding mask if `masked`]. Outputs: float32 [3, C].
+// If the rank has no samples (no_sample, core/tensor/sample_numbers.h), the number of values is 0.
 struct BatchMoments final : OpDef {
+  bool masked = false;
+
+  explicit BatchMoments(bool with_mask = false) : masked(with_mask) {}
   std::string_view kind() const override { return "batch_moments"; }
+  std::string attributes() const override;
   std::vector<TensorType> outputs(std::span<const TensorType> inputs) const override;
   OutputPlacements placements(const PlacementQuery& query) const override;
   double flops(std::span<const TensorType> inputs, std::span<const TensorType> outputs) const override;
@@ -31,9 +35,9 @@ struct MergeMoments final : OpDef {
   OutputPlacements placements(const PlacementQuery& query) const override;
 };
 
-// Normalises with merged statistics. Inputs: x, [gamma], [beta], mean, variance, share, [residual]. Outputs: y, [mask,
-// as in BatchNorm]. The gradient with respect to x includes the dependence of the statistics on x, so that the ops
-// before the statistics are not differentiated.
+// Normalises with merged statistics. Inputs: x, [gamma], [beta], [padding mask if `masked`; only the gradient reads
+// it], mean, variance, share, [residual]. Outputs: y, [mask, as in BatchNorm]. The gradient with respect to x includes
+// the dependence of the statistics on x, so that the ops before the statistics are not differentiated.
 struct SynchronizedBatchNorm final : OpDef {
   BatchNormAttributes a;
   MeshAxis axis = MeshAxis::data;
@@ -49,8 +53,8 @@ struct SynchronizedBatchNorm final : OpDef {
   void differentiate(const Op& op, Differentiator& differentiator) const override;
 };
 
-// The sums of dy f' and of dy f' (x - mean) over a rank's values, for each channel. Inputs: as for BatchNormGrad.
-// Outputs: the sums, float32 [2, C], then the outputs of BatchNormGrad except dx.
+// The sums of dy f' and of dy f' (x - mean) over a rank's values, for each channel. Inputs: as for BatchNormGrad
+// without a padding mask. Outputs: the sums, float32 [2, C], then the outputs of BatchNormGrad except dx.
 struct SynchronizedBatchNormSums final : OpDef {
   BatchNormAttributes a;
   bool accumulate = false;  // add to dgamma and dbeta instead of overwriting them
@@ -63,7 +67,7 @@ struct SynchronizedBatchNormSums final : OpDef {
 };
 
 // The gradient with respect to x. Inputs: dy (or, with a residual, dresidual, which is dy f'), x, [gamma], [beta if
-// `center` and masks_by_x()], mean, variance, share, the sums over all ranks. Outputs: dx.
+// `center` and masks_by_x()], mean, variance, share, the sums over all ranks, [padding mask if `masked`]. Outputs: dx.
 struct SynchronizedBatchNormGrad final : OpDef {
   BatchNormAttributes a;
 

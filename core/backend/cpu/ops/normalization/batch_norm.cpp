@@ -8,7 +8,7 @@ namespace trainctl::cpu {
 
 Lowering lower_batch_norm(const LowerContext& context) {
   const BatchNormAttributes a = context.op.as<BatchNorm>().a;
-  const ChannelShape shape = channel_shape(context.input(0));
+  const ChannelShape shape = channel_shape(context.input(0), a.masked);
   return with_type(context.input(0).dtype, [&](auto type) {
     using T = decltype(type);
     return own_kernel(
@@ -19,13 +19,18 @@ Lowering lower_batch_norm(const LowerContext& context) {
           std::size_t next = 1;
           const float* gamma = a.scale ? buffers.in<float>(next++) : nullptr;
           const float* beta = a.center ? buffers.in<float>(next++) : nullptr;
+          const std::uint8_t* shown = a.masked ? buffers.in<std::uint8_t>(next++) : nullptr;
           const T* residual = a.residual ? buffers.in<T>(next) : nullptr;
           float* mean = buffers.out<float>(1);
           float* variance = buffers.out<float>(2);
-          statistics(shape, x, scratch, mean, variance);
+          if (a.masked) {
+            *buffers.out<float>(3) = static_cast<float>(shown_statistics(shape, x, shown, scratch, mean, variance));
+          } else {
+            statistics(shape, x, scratch, mean, variance);
+          }
           const Factors factors(a, shape, mean, variance, gamma, beta, scratch.constants);
           apply(a, shape, x, residual, factors, buffers.out<T>(0),
-                a.masks_by_bits(shape.channels) ? buffers.out<std::uint8_t>(3) : nullptr);
+                a.masks_by_bits(shape.channels) ? buffers.out<std::uint8_t>(a.masked ? 4 : 3) : nullptr);
         },
         Scratch::bytes(shape));
   });
@@ -74,7 +79,7 @@ Lowering lower_batch_norm_inference_grad(const LowerContext& context) {
 
 Lowering lower_batch_norm_grad(const LowerContext& context) {
   const auto& def = context.op.as<BatchNormGrad>();
-  const ChannelShape shape = channel_shape(context.input(0));
+  const ChannelShape shape = channel_shape(context.input(0), def.a.masked);
   return with_type(context.input(0).dtype, [&, a = def.a, add = def.accumulate](auto type) {
     using T = decltype(type);
     return own_kernel(
@@ -89,10 +94,10 @@ Lowering lower_batch_norm_grad(const LowerContext& context) {
           parameter_gradients(a, shape.channels, sums, gradient.variance, add, gradient.dgamma, gradient.dbeta);
           gradient.b.dx = buffers.out<T>(0);
           if (a.residual) gradient.b.dy = gradient.b.dresidual;
-          const auto rows = static_cast<double>(shape.rows);
+          const double rows = a.masked ? double{*gradient.count} : static_cast<double>(shape.rows);
           gradient_by_input(
-              a, shape, gradient.b, factors, gradient.variance, [=](std::int64_t i) { return sums[i] / rows; },
-              scratch.constants);
+              a, shape, gradient.b, factors, gradient.variance,
+              [=](std::int64_t i) { return rows > 0 ? sums[i] / rows : 0.0; }, scratch.constants);
         },
         Scratch::bytes(shape));
   });

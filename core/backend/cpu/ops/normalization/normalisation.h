@@ -1,81 +1,14 @@
-// Functions for the kernels of batch normalisation: statistics, factors of the channels, and the passes over elements.
-//
-// Statistics are computed in chunks of rows, relative to the chunk's first row (shifted sums). The chunks' means and
-// sums of squares are combined in float64, so that a large mean does not reduce the precision of the variance.
+// Functions for the kernels of batch normalisation: factors of the channels, and the passes over elements.
 #pragma once
 
 #include <cmath>
 
 #include "core/backend/cpu/lower.h"
-#include "core/backend/cpu/simd/channels.h"
+#include "core/backend/cpu/ops/normalization/batch_statistics.h"
 #include "core/backend/cpu/simd/mask.h"
 #include "core/graph/ops/normalization/batch_norm.h"
 
 namespace trainctl::cpu {
-
-// Scratch memory: per-column constants (float, repeated for the folded rows), totals (double), then the chunks'
-// results.
-struct Scratch {
-  float* constants;  // [5][columns]
-  double* totals;    // [2][channels]
-  float* partials;   // [chunks][columns][2]
-
-  static std::int64_t bytes(const ChannelShape& shape) {
-    return shape.channels * 2 * 8 + shape.columns() * 5 * 4 + shape.partials(2) * 4;
-  }
-  Scratch(const ChannelShape& shape, std::byte* memory) : totals(reinterpret_cast<double*>(memory)) {
-    constants = reinterpret_cast<float*>(totals + 2 * shape.channels);
-    partials = constants + 5 * shape.columns();
-  }
-};
-
-// Computes the mean and the biased variance of every channel.
-template <class T>
-void statistics(const ChannelShape& shape, const T* x, const Scratch& scratch, float* mean, float* variance) {
-  const std::int64_t columns = shape.columns();
-  float* partials = scratch.partials;
-  channel_sums(
-      shape,
-      [=, &shape](std::int64_t chunk) TRAINCTL_INLINE {
-        const T* first = x + chunk * shape.chunk_rows * columns;
-        return [=](std::int64_t i, std::int64_t column) TRAINCTL_INLINE {
-          const float shifted = load(x[i]) - load(first[column]);
-          return Pair{shifted, shifted * shifted};
-        };
-      },
-      [=, &shape](std::int64_t chunk, std::int64_t column, std::int64_t width, const float* first_sums,
-                  const float* second_sums) TRAINCTL_INLINE {
-        const auto rows = static_cast<float>(shape.rows_of(chunk));
-        const T* first = x + chunk * shape.chunk_rows * columns + column;
-        float* target = partials + 2 * (chunk * columns + column);
-        for (std::int64_t c = 0; c < width; ++c) {  // the chunk's mean, and the sum of squares about that mean
-          target[2 * c] = load(first[c]) + first_sums[c] / rows;
-          target[2 * c + 1] = second_sums[c] - first_sums[c] * first_sums[c] / rows;
-        }
-      });
-
-  const auto total_rows = static_cast<double>(shape.rows);
-  const auto each = [&](const auto& add) {
-    for (std::int64_t chunk = 0; chunk < shape.chunks; ++chunk) {
-      const auto rows = static_cast<double>(shape.rows_of(chunk));
-      for (std::int64_t column = 0; column < columns; ++column) {
-        const float* partial = partials + 2 * (chunk * columns + column);
-        add(column % shape.channels, rows, static_cast<double>(partial[0]), static_cast<double>(partial[1]));
-      }
-    }
-  };
-  double* means = scratch.totals;
-  double* squares = scratch.totals + shape.channels;
-  std::fill(means, means + 2 * shape.channels, 0.0);
-  each([&](std::int64_t c, double rows, double chunk_mean, double) { means[c] += rows / total_rows * chunk_mean; });
-  each([&](std::int64_t c, double rows, double chunk_mean, double chunk_squares) {
-    squares[c] += chunk_squares + rows * (chunk_mean - means[c]) * (chunk_mean - means[c]);
-  });
-  for (std::int64_t c = 0; c < shape.channels; ++c) {
-    mean[c] = static_cast<float>(means[c]);
-    variance[c] = squares[c] < 0 ? 0.0f : static_cast<float>(squares[c] / total_rows);  // NaN stays NaN
-  }
-}
 
 // The factors of the normalisation for each column, which are the first three rows of the constants.
 struct Factors {
@@ -145,8 +78,9 @@ void apply(const BatchNormAttributes& a, const ChannelShape& shape, const T* x, 
   normalise<T, false, false>(shape, x, residual, factors, y, mask);
 }
 
-inline ChannelShape channel_shape(const TensorType& type) {
-  return {type.shape.count() / type.shape.back(), type.shape.back()};
+// The rows and channels of x. With a padding mask, a row is one position (ChannelShape::fold).
+inline ChannelShape channel_shape(const TensorType& type, bool masked = false) {
+  return {type.shape.count() / type.shape.back(), type.shape.back(), !masked};
 }
 
 // The tensors of a backward pass; a pointer is null if the op does not have the tensor.
@@ -158,15 +92,16 @@ struct Backward {
   const std::uint8_t* bits;
   T* dx;
   T* dresidual;
+  const std::uint8_t* shown = nullptr;  // the padding mask
 };
 
 // The addresses of the gradient's first pass, in the order of BatchNormGrad and SynchronizedBatchNormSums: inputs dy,
-// x, bits or y if the mask comes from one of them, gamma, beta, mean and variance; outputs dx or the sums, dgamma,
-// dbeta and dresidual. `b` has no dx.
+// x, bits or y if the mask comes from one of them, gamma, beta, mean, variance, padding mask and the number of
+// positions that it shows; outputs dx or the sums, dgamma, dbeta and dresidual. `b` has no dx.
 template <class T>
 struct GradientBuffers {
   Backward<T> b{};
-  const float *gamma = nullptr, *beta = nullptr, *mean, *variance;
+  const float *gamma = nullptr, *beta = nullptr, *mean, *variance, *count = nullptr;
   float *dgamma = nullptr, *dbeta = nullptr;
 
   GradientBuffers(const BatchNormAttributes& a, std::int64_t channels, const Buffers& buffers) {
@@ -178,7 +113,11 @@ struct GradientBuffers {
     if (a.scale) gamma = buffers.in<float>(in++);
     if (a.center && a.masks_by_x()) beta = buffers.in<float>(in++);
     mean = buffers.in<float>(in++);
-    variance = buffers.in<float>(in);
+    variance = buffers.in<float>(in++);
+    if (a.masked) {
+      b.shown = buffers.in<std::uint8_t>(in++);
+      count = buffers.in<float>(in);
+    }
     if (a.scale) dgamma = buffers.out<float>(out++);
     if (a.center) dbeta = buffers.out<float>(out++);
     if (a.residual) b.dresidual = buffers.out<T>(out);
@@ -221,8 +160,9 @@ void gradient_sums(const ChannelShape& shape, const Backward<T>& b, const Factor
   join_channel_sums<2>(shape, partials, scratch.totals);
 }
 
-// dx = (dy f' - dy_mean - (x - mean) * slope) * scale; dy_mean and slope are the last rows of the constants.
-template <class T, ReluMask mask>
+// dx = (dy f' - dy_mean - (x - mean) * slope) * scale; dy_mean and slope are the last rows of the constants. At
+// positions that a padding mask hides, dx = dy f' * scale; the rows of the shape are then single positions.
+template <class T, ReluMask mask, bool masked>
 void gradient_by_input(const ChannelShape& shape, const Backward<T>& b, const Factors& factors,
                        const float* constants) {
   const std::int64_t columns = shape.columns();
@@ -235,12 +175,15 @@ void gradient_by_input(const ChannelShape& shape, const Backward<T>& b, const Fa
         const T* dys = b.dy + row * columns;
         const T* xs = b.x + row * columns;
         T* dxs = b.dx + row * columns;
+        const bool shown = !masked || b.shown[row] != 0;
 #pragma omp simd
         for (std::int64_t c = 0; c < columns; ++c) {
           const float x = load(xs[c]);
           float dy = load(dys[c]);
           if constexpr (mask == ReluMask::x) dy = factors.normalised(x, c) > least<T> ? dy : 0.0f;
-          dxs[c] = store<T>((dy - dy_mean[c] - (x - factors.mean[c]) * slope[c]) * factors.scale[c]);
+          float value = dy - dy_mean[c] - (x - factors.mean[c]) * slope[c];
+          if constexpr (masked) value = shown ? value : dy;
+          dxs[c] = store<T>(value * factors.scale[c]);
         }
       }
     });
@@ -274,8 +217,8 @@ inline void parameter_gradients(const BatchNormAttributes& a, std::int64_t chann
   }
 }
 
-// Writes dx. mean(i) returns the sums of a backward pass, divided by the number of values: first the sums of dy f' of
-// all channels, then the sums of dy f' (x - mean). If there is a residual, b.dy is dy f'.
+// Writes dx. mean(i) returns the sums of a backward pass, divided by the number of values in the statistics: first the
+// sums of dy f' of all channels, then the sums of dy f' (x - mean). If there is a residual, b.dy is dy f'.
 template <class T, class Mean>
 void gradient_by_input(const BatchNormAttributes& a, const ChannelShape& shape, Backward<T> b, const Factors& factors,
                        const float* variance, const Mean& mean, float* constants) {
@@ -286,8 +229,10 @@ void gradient_by_input(const BatchNormAttributes& a, const ChannelShape& shape, 
     constants[3 * columns + column] = static_cast<float>(mean(c));
     constants[4 * columns + column] = static_cast<float>(mean(channels + c) * inverse * inverse);
   }
-  if (a.masks_by_x()) return gradient_by_input<T, ReluMask::x>(shape, b, factors, constants);
-  gradient_by_input<T, ReluMask::none>(shape, b, factors, constants);
+  if (a.masked && a.masks_by_x()) return gradient_by_input<T, ReluMask::x, true>(shape, b, factors, constants);
+  if (a.masked) return gradient_by_input<T, ReluMask::none, true>(shape, b, factors, constants);
+  if (a.masks_by_x()) return gradient_by_input<T, ReluMask::x, false>(shape, b, factors, constants);
+  gradient_by_input<T, ReluMask::none, false>(shape, b, factors, constants);
 }
 
 }  // namespace trainctl::cpu

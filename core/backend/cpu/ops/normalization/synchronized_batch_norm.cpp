@@ -37,7 +37,8 @@ void merge(const float* all, std::int64_t ranks, std::int64_t channels, std::int
 }  // namespace
 
 Lowering lower_batch_moments(const LowerContext& context) {
-  const ChannelShape shape = channel_shape(context.input(0));
+  const bool masked = context.op.as<BatchMoments>().masked;
+  const ChannelShape shape = channel_shape(context.input(0), masked);
   return with_type(context.input(0).dtype, [&](auto type) {
     using T = decltype(type);
     return own_kernel(
@@ -45,10 +46,16 @@ Lowering lower_batch_moments(const LowerContext& context) {
         [=](const Buffers& buffers) {
           const Scratch scratch(shape, buffers.workspace<std::byte>());
           float *mean = buffers.out<float>(0), *squares = mean + shape.channels, *counts = squares + shape.channels;
-          statistics(shape, buffers.in<T>(0), scratch, mean, squares);
-          const float count = *buffers.in<std::int64_t>(1) == no_sample ? 0.0f : static_cast<float>(shape.rows);
+          const T* x = buffers.in<T>(0);
+          std::int64_t rows = shape.rows;
+          if (masked) {
+            rows = shown_statistics(shape, x, buffers.in<std::uint8_t>(2), scratch, mean, squares);
+          } else {
+            statistics(shape, x, scratch, mean, squares);
+          }
+          const float count = *buffers.in<std::int64_t>(1) == no_sample ? 0.0f : static_cast<float>(rows);
           for (std::int64_t c = 0; c < shape.channels; ++c) {
-            squares[c] *= static_cast<float>(shape.rows);  // statistics() has written the variance
+            squares[c] *= static_cast<float>(rows);  // `squares` holds the variance before
             counts[c] = count;
           }
         },
@@ -79,6 +86,7 @@ Lowering lower_synchronized_batch_norm(const LowerContext& context) {
           std::size_t next = 1;
           const float* gamma = a.scale ? buffers.in<float>(next++) : nullptr;
           const float* beta = a.center ? buffers.in<float>(next++) : nullptr;
+          if (a.masked) ++next;  // the padding mask, which only the gradient reads
           const float *mean = buffers.in<float>(next), *variance = buffers.in<float>(next + 1);
           const T* residual = a.residual ? buffers.in<T>(next + 3) : nullptr;
           const Factors factors(a, shape, mean, variance, gamma, beta, scratch.constants);
@@ -113,7 +121,7 @@ Lowering lower_synchronized_batch_norm_sums(const LowerContext& context) {
 
 Lowering lower_synchronized_batch_norm_grad(const LowerContext& context) {
   const BatchNormAttributes a = context.op.as<SynchronizedBatchNormGrad>().a;
-  const ChannelShape shape = channel_shape(context.input(1));
+  const ChannelShape shape = channel_shape(context.input(1), a.masked);
   return with_type(context.input(1).dtype, [&](auto type) {
     using T = decltype(type);
     return own_kernel(
@@ -121,12 +129,13 @@ Lowering lower_synchronized_batch_norm_grad(const LowerContext& context) {
         [=](const Buffers& buffers) {
           const Scratch scratch(shape, buffers.workspace<std::byte>());
           std::size_t in = 2;
-          const Backward<T> b{buffers.in<T>(0), buffers.in<T>(1), nullptr, nullptr, buffers.out<T>(0), nullptr};
+          Backward<T> b{buffers.in<T>(0), buffers.in<T>(1), nullptr, nullptr, buffers.out<T>(0), nullptr};
           const float* gamma = a.scale ? buffers.in<float>(in++) : nullptr;
           const float* beta = a.center && a.masks_by_x() ? buffers.in<float>(in++) : nullptr;
           const float *mean = buffers.in<float>(in), *variance = buffers.in<float>(in + 1);
           const double share = *buffers.in<float>(in + 2);
           const float* sums = buffers.in<float>(in + 3);
+          if (a.masked) b.shown = buffers.in<std::uint8_t>(in + 4);
           const Factors factors(a, shape, mean, variance, gamma, beta, scratch.constants);
           gradient_by_input(
               a, shape, b, factors, variance, [=](std::int64_t i) { return sums[i] * share; }, scratch.constants);

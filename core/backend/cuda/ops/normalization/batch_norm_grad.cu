@@ -26,8 +26,14 @@ Candidate gradient_candidate(const LowerContext& context) {
     launch(gradient_sums<T, sums_width, mask, InPlaceGradient>, grids.sums.blocks(), channel_threads, p.stream,
            grids.sums, n, b, InPlaceGradient{}, p.workspace<float2>(grids.means_bytes()), counters.get(), means);
     if (a.residual) b.dy = b.dresidual;
-    launch(gradient_by_input<T, width, mask_of_dx, InPlaceGradient>, grids.elements.blocks(), channel_threads, p.stream,
-           grids.elements, n, b, InPlaceGradient{}, means);
+    const auto by_input = [&](auto kernel) {
+      launch(kernel, grids.elements.blocks(), channel_threads, p.stream, grids.elements, n, b, InPlaceGradient{},
+             means);
+    };
+    if constexpr (width <= widest_masked) {
+      if (a.masked) return by_input(gradient_by_input<T, width, mask_of_dx, InPlaceGradient, true>);
+    }
+    by_input(gradient_by_input<T, width, mask_of_dx, InPlaceGradient>);
   };
   return candidate;
 }
@@ -55,7 +61,8 @@ Lowering lower_batch_norm_grad(const LowerContext& context) {
   const auto names = [&] {
     std::vector<std::string> names;
     for (int width : widths) names.push_back(name_of_width(width));
-    if (context.input(1).shape.count() < min_timed_elements) names.resize(1);
+    const bool masked = context.op.as<BatchNormGrad>().a.masked;
+    if (masked || context.input(1).shape.count() < min_timed_elements) names.resize(1);
     return names;
   };
   const auto make = [&](const std::string& name) -> std::optional<Candidate> {

@@ -25,11 +25,14 @@ struct Backward {
   float *dgamma, *dbeta;
   bool accumulate;
   float* sums;  // [2][channels]; null if `means` are computed from the sums of this rank alone
+  // The padding mask and the number of rows that it shows; null without a mask.
+  const std::uint8_t* shown;
+  const float* count;
 };
 
 // The addresses of the gradient's first pass, for BatchNormGrad and SynchronizedBatchNormSums. The inputs are dy, x,
-// bits or y if one of them is the source of the mask, gamma, beta, mean and variance; the outputs are dx or the sums,
-// dgamma, dbeta and dresidual. The caller sets dx or sums of `b`.
+// bits or y if one of them is the source of the mask, gamma, beta, mean, variance, padding mask and the number of rows
+// that it shows; the outputs are dx or the sums, dgamma, dbeta and dresidual. The caller sets dx or sums of `b`.
 template <class T, ReluMask mask>
 struct GradientBuffers {
   Backward<T> b{};
@@ -47,7 +50,11 @@ struct GradientBuffers {
     if (a.scale) n.gamma = p.in<float>(in++);
     if (mask == ReluMask::x && a.center) n.beta = p.in<float>(in++);
     n.mean = p.in<float>(in++);
-    n.variance = p.in<float>(in);
+    n.variance = p.in<float>(in++);
+    if (a.masked) {
+      b.shown = p.in<std::uint8_t>(in++);
+      b.count = p.in<float>(in);
+    }
     if (a.scale) b.dgamma = p.out<float>(out++);
     if (a.center) b.dbeta = p.out<float>(out++);
     if (a.residual) b.dresidual = p.out<T>(out);
@@ -132,9 +139,11 @@ __global__ void __launch_bounds__(channel_threads, 2)
   sum_lanes(joined, grid.span(), totals);
   if (channel < 0) return;
   const double inverse = 1.0 / sqrt(static_cast<double>(n.variance[channel]) + n.epsilon);
-  const auto rows = static_cast<double>(grid.rows);
-  if (b.sums == nullptr) {
+  const double rows = b.count != nullptr ? *b.count : static_cast<double>(grid.rows);
+  if (b.sums == nullptr && rows > 0) {
     means[channel] = {static_cast<float>(totals[0] / rows), static_cast<float>(totals[1] / rows * inverse * inverse)};
+  } else if (b.sums == nullptr) {
+    means[channel] = {0.0f, 0.0f};
   } else {
     b.sums[channel] = static_cast<float>(totals[0]);
     b.sums[grid.channels + channel] = static_cast<float>(totals[1]);
@@ -146,8 +155,9 @@ __global__ void __launch_bounds__(channel_threads, 2)
   add(b.dbeta, totals[0]);
 }
 
-// dx = (dy f' - dy_mean - (x - mean) * slope) * scale; `means` holds dy_mean and slope.
-template <class T, int width, ReluMask mask, class Source>
+// dx = (dy f' - dy_mean - (x - mean) * slope) * scale; `means` holds dy_mean and slope. At the rows that a padding mask
+// hides, dx = dy f' * scale.
+template <class T, int width, ReluMask mask, class Source, bool masked = false>
 __global__ void __launch_bounds__(channel_threads, 2)
     gradient_by_input(ChannelGrid grid, Normalisation n, Backward<T> b, Source source, const float2* means) {
   const ChannelThread at(grid);
@@ -168,10 +178,13 @@ __global__ void __launch_bounds__(channel_threads, 2)
   };
   each_offset<in_flight(width)>(grid, at, read, [&](std::int64_t mirrored, const Row<T, width, mask>& row) {
     Pack<T, width> dxs;
+    bool shown = true;
+    if constexpr (masked) shown = b.shown[(mirror - mirrored) / grid.channels] != 0;
 #pragma unroll
     for (int k = 0; k < width; ++k) {
       const float gradient = row.gradient(factors, k), distance = load(row.x.values[k]) - factors.mean[k];
-      dxs.values[k] = store<T>((gradient - dy_mean[k] - distance * slope[k]) * factors.scale[k]);
+      const float through = gradient - dy_mean[k] - distance * slope[k];
+      dxs.values[k] = store<T>((shown ? through : gradient) * factors.scale[k]);
     }
     pack_at<width>(dx + (mirror - mirrored)) = dxs;
   });
@@ -184,6 +197,8 @@ inline std::vector<int> gradient_widths(const TensorType& x) {
   if (channels % 8 == 0 && x.dtype != DType::float32) return {4, 8};
   return {channels % 4 == 0 ? 4 : 1};
 }
+// With a padding mask, the most promising number of channels is used, which is at most this.
+inline constexpr int widest_masked = 4;
 inline std::string name_of_width(int width) { return std::to_string(width) + " channels a thread"; }
 
 // Calls make(T{}, std::integral_constant<int, width>{}) with one of these widths.

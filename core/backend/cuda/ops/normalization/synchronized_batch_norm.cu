@@ -5,15 +5,18 @@
 #include "core/backend/cuda/device/own_memory.h"
 #include "core/backend/cuda/kernels.h"
 #include "core/backend/cuda/ops/normalization/batch_norm_gradient.h"
+#include "core/backend/cuda/ops/normalization/masked_statistics.h"
 #include "core/tensor/sample_numbers.h"
 
 namespace trainctl::cuda {
 namespace {
 
 // Turns a mean and a variance into moments, the rows mean, `squares` and number of values. `squares` holds the variance
-// at first, and the number of values follows it. That number is 0 if the rank has no samples of the micro-batch.
-__global__ void finish_moments(float* squares, std::int64_t channels, float rows, const std::int64_t* samples) {
-  const float count = *samples == no_sample ? 0.0f : rows;
+// at first, and the number of values follows it. That number is 0 if the rank has no samples of the micro-batch. The
+// variance is that of `all_rows` values or, with a padding mask, of *shown values.
+__global__ void finish_moments(float* squares, std::int64_t channels, float all_rows, const float* shown,
+                               const std::int64_t* samples) {
+  const float rows = shown != nullptr ? *shown : all_rows, count = *samples == no_sample ? 0.0f : rows;
   for (std::int64_t c = first_element(); c < channels; c += element_stride()) {
     squares[c] *= rows;
     squares[channels + c] = count;
@@ -93,10 +96,37 @@ Lowering lower_gradient(const LowerContext& context) {
         const std::int64_t channels = grids.elements.channels;
         launch(means_of_sums, blocks_for(channels), block_threads, p.stream, p.in<float>(in + 1), channels, n.variance,
                a.epsilon, p.in<float>(in), means);
-        launch(gradient_by_input<T, width, mask, InPlaceGradient>, grids.elements.blocks(), channel_threads, p.stream,
-               grids.elements, n, b, InPlaceGradient{}, means);
+        const auto by_input = [&](auto kernel) {
+          launch(kernel, grids.elements.blocks(), channel_threads, p.stream, grids.elements, n, b, InPlaceGradient{},
+                 means);
+        };
+        if constexpr (width <= widest_masked) {
+          if (a.masked) {
+            b.shown = p.in<std::uint8_t>(in + 2);
+            return by_input(gradient_by_input<T, width, mask, InPlaceGradient, true>);
+          }
+        }
+        by_input(gradient_by_input<T, width, mask, InPlaceGradient>);
       },
       grids.means_bytes());
+}
+
+// The moments over the rows that a padding mask shows. The number of these rows lies behind the partial results.
+template <class T, int width>
+Lowering lower_shown_moments(const LowerContext& context) {
+  const Grids grids = Grids::of<T>(context.input(0).shape, context.device, width, width);
+  const std::int64_t bytes = ShownPartials::bytes(grids.sums), channels = grids.sums.channels;
+  return own_kernel(
+      context,
+      [=, counters = make_counters(grids.sums.tiles)](const Buffers& p) {
+        float *mean = p.out<float>(0), *squares = mean + channels, *count = p.workspace<float>(bytes);
+        launch(shown_statistics<T, width>, grids.sums.blocks(), channel_threads, p.stream, grids.sums, p.in<T>(0),
+               p.in<std::uint8_t>(2), ShownPartials(grids.sums, p.workspace<float2>()), counters.get(), mean, squares,
+               count);
+        launch(finish_moments, blocks_for(channels), block_threads, p.stream, squares, channels, 0.0f, count,
+               p.in<std::int64_t>(1));
+      },
+      bytes + static_cast<std::int64_t>(sizeof(float)));
 }
 
 }  // namespace
@@ -106,6 +136,7 @@ Lowering lower_batch_moments(const LowerContext& context) {
   return with_packs(context.input(0).dtype, channels, [&](auto type, auto pack) {
     using T = decltype(type);
     constexpr int width = decltype(pack)::value;
+    if (context.op.as<BatchMoments>().masked) return lower_shown_moments<T, narrower<width>>(context);
     const Grids grids = Grids::of<T>(context.input(0).shape, context.device, width, width);
     return own_kernel(
         context,
@@ -114,7 +145,7 @@ Lowering lower_batch_moments(const LowerContext& context) {
           launch(statistics<T, width>, grids.sums.blocks(), channel_threads, p.stream, grids.sums, p.in<T>(0),
                  p.workspace<float2>(), counters.get(), mean, squares);
           launch(finish_moments, blocks_for(channels), block_threads, p.stream, squares, channels,
-                 static_cast<float>(grids.sums.rows), p.in<std::int64_t>(1));
+                 static_cast<float>(grids.sums.rows), nullptr, p.in<std::int64_t>(1));
         },
         grids.partials_bytes());
   });
@@ -143,6 +174,7 @@ Lowering lower_synchronized_batch_norm(const LowerContext& context) {
         Normalisation n{nullptr, nullptr, nullptr, nullptr, a.epsilon, a.relu};
         if (a.scale) n.gamma = p.in<float>(next++);
         if (a.center) n.beta = p.in<float>(next++);
+        if (a.masked) ++next;  // the padding mask, which only the gradient reads
         n.mean = p.in<float>(next);
         n.variance = p.in<float>(next + 1);
         const T* residual = a.residual ? p.in<T>(next + 3) : nullptr;
