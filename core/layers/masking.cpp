@@ -29,7 +29,7 @@ Section masking() {
   return layer_keys<O>("masking",
                        "Makes a padding mask: a position whose values all are mask_value is padding, and its values "
                        "become 0. Recurrent layers leave such positions out, attention does not see them, and means, "
-                       "losses and metrics do not count them.")
+                       "the statistics of batch_normalization, losses and metrics do not count them.")
       .key("mask_value", &O::mask_value, "The value of padding.")
       .shorthand("mask_value");
 }

@@ -8,7 +8,8 @@ namespace trainctl {
 
 inline constexpr const char* mask_zero_meaning =
     "Whether token 0 is padding. The padding mask travels with the output through the layers that follow: recurrent "
-    "layers leave such positions out, attention does not see them, and means, losses and metrics do not count them.";
+    "layers leave such positions out, attention does not see them, and means, the statistics of batch_normalization, "
+    "losses and metrics do not count them.";
 
 // The mask of tokens [N, P...], which hides token 0.
 inline TensorId mask_of_tokens(Layer& layer, const Feature& tokens) {

@@ -33,6 +33,12 @@ def normalized(name, x, **options):
     return L.BatchNormalization(momentum=0.9, name=name, **options)(x)
 
 
+def name_of(weight):
+    """The name of a weight in trainctl, without the cell of a recurrent layer."""
+    path = weight.path.split("/")
+    return f"{path[0]}/{path[-1]}"
+
+
 def record(name, inputs, output, x, positions=False):
     model = keras.Model(inputs, output)
     model.compile(keras.optimizers.SGD(0.1), keras.losses.SparseCategoricalCrossentropy(from_logits=True))
@@ -42,14 +48,14 @@ def record(name, inputs, output, x, positions=False):
     targets = rng.integers(0, 3, x.shape[:2] if positions else 8).astype(np.int32)
     values[f"{name}/in0"], values[f"{name}/targets"] = x, targets
     for weight in model.weights:
-        values[f"{name}/before/{weight.path}"] = np.array(weight)
+        values[f"{name}/before/{name_of(weight)}"] = np.array(weight)
     losses = []
     for _ in range(STEPS):
         losses.append(model.train_on_batch(x, targets))
         model.reset_metrics()
     losses.append(model.test_on_batch(x, targets))
     for weight in model.weights:
-        values[f"{name}/after/{weight.path}"] = np.array(weight)
+        values[f"{name}/after/{name_of(weight)}"] = np.array(weight)
     values[f"{name}/losses"] = np.array(losses, np.float32)
     print(name, losses)
 

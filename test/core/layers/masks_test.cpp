@@ -85,7 +85,7 @@ TEST_CASE("layers keep or end padding masks as in Keras") {
 
 TEST_CASE("errors of masks and of layers around layers say what to do") {
   CHECK(messages("{time_distributed: {layers: [{reshape: {target_shape: [2, 2]}}]}}, batch_normalization")
-            .find("its input (6, 2, 2) has a padding mask (6), which needs a value for each position: put "
+            .find("its input 6x2x2 has a padding mask 6, which needs a value for each position: put "
                   "batch_normalization before the layer that makes the mask, or use layer_normalization") !=
         std::string::npos);
   CHECK(messages("{bidirectional: {layers: [{dense: 3}]}}").find("layers must have one lstm, gru or simple_rnn") !=

@@ -101,16 +101,21 @@ Outcome train(const Setting& setting) {
     TestJob job(network(setting.synchronized), "{name: sgd, momentum: 0.9}");
     job.spec.inputs[0].sample = {positions};
     job.spec.inputs[0].format.dtype = DType::int32;
+    job.spec.outputs[0].target.classes = 3;
     job.spec.outputs[0].target.shape = {positions};
     Strategy strategy{setting.mesh, {}, true};
     strategy.options.shard = setting.shard;
     if (setting.logical_shards != 0) strategy.options.reproducible.emplace().shards.value = setting.logical_shards;
     strategy.options.tensor.value = setting.mesh.tensor;
     strategy.options.first_bucket_size.bytes = strategy.options.bucket_size.bytes = 500;
-    const BatchSizes sizes{.training = batches[0],
-                           .training_last = setting.full_only ? 0 : batches[2],
-                           .training_resumed_last = setting.full_only ? 0 : batches[4],
-                           .gradient_accumulation = setting.accumulation};
+    BatchSizes sizes{.training = batches[0],
+                     .training_last = setting.full_only ? 0 : batches[2],
+                     .training_resumed_last = setting.full_only ? 0 : batches[4],
+                     .gradient_accumulation = setting.accumulation};
+    if (setting.logical_shards != 0) {
+      sizes.shards = {setting.logical_shards, largest / setting.logical_shards};
+      sizes.gradient_accumulation = setting.logical_shards / setting.mesh.data;
+    }
     RankOfMesh rank(job, with_stages(job, std::move(strategy)), sizes, world, 3);
     Samples samples(setting.order);
     StepResult result;
