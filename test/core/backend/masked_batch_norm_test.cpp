@@ -73,6 +73,7 @@ struct Gradients {
 // The gradients by the chain rule, through mean and variance as functions of the positions with mask 1.
 Gradients gradients_of(const Operands& o, const BatchNormAttributes& a, const Forward& f) {
   const std::size_t channels = o.channels(), n = f.y.size();
+  const double count = o.count();
   Gradients g{Values(n), Values(channels), Values(channels), Values(n)};
   Values by_mean(channels), by_variance(channels), inverse(channels);
   for (std::size_t c = 0; c < channels; ++c) inverse[c] = 1 / std::sqrt(f.variance[c] + static_cast<double>(a.epsilon));
@@ -90,7 +91,7 @@ Gradients gradients_of(const Operands& o, const BatchNormAttributes& a, const Fo
   for (std::size_t i = 0; i < n; ++i) {
     const std::size_t c = i % channels;
     if (o.mask.values[i / channels] == 0) continue;
-    g.dx[i] += (by_mean[c] + by_variance[c] * 2 * (o.x.values[i] - f.mean[c])) / o.count();
+    g.dx[i] += (by_mean[c] + by_variance[c] * 2 * (o.x.values[i] - f.mean[c])) / count;
   }
   return g;
 }
