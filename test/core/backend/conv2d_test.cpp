@@ -2,6 +2,7 @@
 #include <sstream>
 
 #include "core/backend/cpu/cpu_backend.h"
+#include "core/backend/cpu/onednn/widening.h"
 #include "core/backend/cpu/ops/images/conv2d_weights_bf16.h"
 #include "core/backend/cpu/ops/images/conv2d_weights_few_channels.h"
 #include "core/backend/cpu/ops/images/winograd/convolution.h"
@@ -23,18 +24,23 @@ KernelChoices replaced(const KernelChoices& choices, const std::string& implemen
   return all;
 }
 
-// Whether Winograd's minimal filtering computes a case and its gradients.
+// Whether Winograd's minimal filtering computes a case and its gradients as one kernel.
 bool by_winograd(const ConvolutionCase& c, DType dtype) {
-  return dtype == DType::float32 && cpu::WinogradConvolution::computes(c.window, c.groups, c.x, c.y());
+  return (dtype == DType::float32 || cpu::has_bfloat16()) &&
+         cpu::WinogradConvolution::computes(c.window, c.groups, c.x, c.y());
 }
 
-// The implementation of this project for the weight gradient of a case; "" if there is none.
-std::string own_weight_gradient(const ConvolutionCase& c, DType dtype) {
+// The implementations of this project for the weight gradient of a case.
+std::vector<std::string> own_weight_gradients(const ConvolutionCase& c, DType dtype) {
   if (cpu::Conv2dWeightsFewChannels::computes(c.x, c.y(), c.groups, dtype)) {
-    return format("own:{}", cpu::name_of(cpu::instruction_set()));
+    return {format("own:{}", cpu::name_of(cpu::instruction_set()))};
   }
-  if (by_winograd(c, dtype)) return cpu::winograd_name();
-  return dtype == DType::bfloat16 && c.groups == 1 && cpu::Conv2dWeightsBf16::available() ? "own:avx512_bf16" : "";
+  std::vector<std::string> names;
+  if (by_winograd(c, dtype)) names.push_back(cpu::winograd_name());
+  if (dtype == DType::bfloat16 && c.groups == 1 && cpu::Conv2dWeightsBf16::available()) {
+    names.emplace_back("own:avx512_bf16");
+  }
+  return names;
 }
 
 }  // namespace
@@ -108,7 +114,7 @@ TEST_CASE("conv2d and its gradients have the values of naive loops") {
         return lowering.implementation;
       };
       check(measured);
-      if (const std::string name = own_weight_gradient(c, dtype); !name.empty()) {
+      for (const std::string& name : own_weight_gradients(c, dtype)) {
         KernelChoices own = replaced(measured, name);
         CHECK(check(own) == name);
       }

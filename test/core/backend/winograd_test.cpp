@@ -1,9 +1,13 @@
-// Compares convolutions by Winograd's minimal filtering with naive loops in float64: paddings, sizes that cut the last
-// tiles, numbers of channels, blocks of tiles, threads, values that are not finite.
+// Compares convolutions by Winograd's minimal filtering with naive loops in float64: float32 and bfloat16, paddings,
+// sizes that cut the last tiles, numbers of channels, blocks of tiles, threads, values that are not finite.
+#include <bit>
 #include <cmath>
+#include <random>
 
 #include "core/backend/cpu/cpu_backend.h"
+#include "core/backend/cpu/onednn/widening.h"
 #include "core/backend/cpu/ops/images/winograd/convolution.h"
+#include "core/backend/cpu/ops/images/winograd/transforms.h"
 #include "core/backend/cpu/ops/images/winograd/weight_gradient.h"
 #include "core/backend/cpu/runtime/processor.h"
 #include "core/graph/ops/images/convolution.h"
@@ -47,14 +51,42 @@ class Memory {
   std::vector<Line> lines_;
 };
 
-std::vector<float> floats(const Value& value) { return {value.values.begin(), value.values.end()}; }
+template <class T>
+constexpr DType dtype_of = std::is_same_v<T, float> ? DType::float32 : DType::bfloat16;
 
-// The largest error as a part of the size of typical values.
-double largest_error(const std::vector<float>& got, const std::vector<double>& expected) {
+// The values as T, which holds them exactly.
+template <class T>
+std::vector<T> values_of(const Value& value) {
+  std::vector<T> values;
+  for (double v : value.values) values.push_back(cpu::store<T>(static_cast<float>(v)));
+  return values;
+}
+std::vector<float> floats(const Value& value) { return values_of<float>(value); }
+
+// The values that are NaN before a kernel writes them.
+template <class T>
+std::vector<T> unwritten(std::size_t count) {
+  return std::vector<T>(count, cpu::store<T>(NAN));
+}
+
+template <class T>
+std::vector<float> widened(const std::vector<T>& values) {
+  std::vector<float> wide;
+  for (T value : values) wide.push_back(cpu::load(value));
+  return wide;
+}
+
+// The largest error as a part of the size of typical values, beyond the one rounding of a value to T: half a unit in
+// the last of the 8 bits of bfloat16.
+template <class T>
+double largest_error(const std::vector<T>& got, const std::vector<double>& expected) {
+  constexpr double rounding = std::is_same_v<T, float> ? 0 : 1.0 / 256;
   double largest = 0, squares = 0;
   for (std::size_t i = 0; i < got.size(); ++i) {
-    if (std::isnan(got[i])) return INFINITY;
-    largest = std::max(largest, std::abs(got[i] - expected[i]));
+    const double value = cpu::load(got[i]);
+    if (std::isnan(value)) return INFINITY;
+    const double unit = rounding * std::exp2(std::floor(std::log2(std::abs(value))));
+    largest = std::max(largest, std::abs(value - expected[i]) - unit);
     squares += expected[i] * expected[i];
   }
   return largest / std::sqrt(squares / static_cast<double>(got.size()));
@@ -62,13 +94,15 @@ double largest_error(const std::vector<float>& got, const std::vector<double>& e
 
 }  // namespace
 
-TEST_CASE("Winograd's convolutions have the values of naive loops, with any number of threads") {
+TEMPLATE_TEST_CASE("Winograd's convolutions have the values of naive loops, with any number of threads", "", float,
+                   cpu::Bf16) {
+  using T = TestType;
   if (cpu::instruction_set() == cpu::InstructionSet::baseline) return;
   constexpr double tolerance = 1e-5;
   for (const ConvolutionCase& c : cases) {
     CAPTURE(c.what);
     REQUIRE(WinogradConvolution::computes(c.window, c.groups, c.x, c.y()));
-    const Value x = random_value(c.x, DType::float32, 1), dy = random_value(c.y(), DType::float32, 2);
+    const Value x = random_value(c.x, dtype_of<T>, 1), dy = random_value(c.y(), dtype_of<T>, 2);
     const Value kernel = random_value(c.kernel(), DType::float32, 3), bias = random_value({c.out}, DType::float32, 4);
     const Value old = random_value(c.kernel(), DType::float32, 5);
     std::vector<double> y(dy.values.size()), dx(x.values.size()), dkernel(kernel.values.size());
@@ -77,9 +111,10 @@ TEST_CASE("Winograd's convolutions have the values of naive loops, with any numb
       dx[at_x] += dy.values[at_y] * kernel.values[at_kernel];
       dkernel[at_kernel] += x.values[at_x] * dy.values[at_y];
     });
-    std::vector<double> leaky = y, sum = dkernel;
+    std::vector<double> leaky = y, relu = y, sum = dkernel;
     for (std::size_t i = 0; i < leaky.size(); ++i) {
       leaky[i] += bias.values[i % static_cast<std::size_t>(c.out)];
+      relu[i] = std::max(leaky[i], 0.0);
       if (leaky[i] < 0) leaky[i] *= 0.25;
     }
     for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += old.values[i];
@@ -92,28 +127,31 @@ TEST_CASE("Winograd's convolutions have the values of naive loops, with any numb
       const WinogradConvolution backward(c.window, c.x, c.y(), true, threads);
       const WinogradWeightGradient by_weights(c.window, c.x, c.y(), threads);
       Memory workspace(std::max({forward.workspace_bytes(), backward.workspace_bytes(), by_weights.workspace_bytes()}));
-      const std::vector<float> in = floats(x), gradient = floats(dy), weights = floats(kernel), biases = floats(bias);
+      const std::vector<T> in = values_of<T>(x), gradient = values_of<T>(dy);
+      const std::vector<float> weights = floats(kernel), biases = floats(bias);
 
-      std::vector<float> result(y.size(), NAN);
+      std::vector<T> result = unwritten<T>(y.size());
       forward.run(in.data(), weights.data(), biases.data(), 0.25f, result.data(), workspace.data());
       CHECK(largest_error(result, leaky) < tolerance);
-      forward.run(in.data(), weights.data(), nullptr, 1, result.data(), workspace.data());
+      forward.run(in.data(), weights.data(), biases.data(), 0.0f, result.data(), workspace.data());
+      CHECK(largest_error(result, relu) < tolerance);
+      forward.run(in.data(), weights.data(), nullptr, 1.0f, result.data(), workspace.data());
       CHECK(largest_error(result, y) < tolerance);
-      if (threads == 1) first_y = result;
-      CHECK(result == first_y);
+      if (threads == 1) first_y = widened(result);
+      CHECK(widened(result) == first_y);
 
-      result.assign(dx.size(), NAN);
+      result = unwritten<T>(dx.size());
       backward.run(gradient.data(), weights.data(), nullptr, 1, result.data(), workspace.data());
       CHECK(largest_error(result, dx) < tolerance);
-      if (threads == 1) first_dx = result;
-      CHECK(result == first_dx);
+      if (threads == 1) first_dx = widened(result);
+      CHECK(widened(result) == first_dx);
 
-      result.assign(dkernel.size(), NAN);
-      by_weights.run(in.data(), gradient.data(), false, result.data(), workspace.data());
-      CHECK(largest_error(result, dkernel) < tolerance);
-      result = floats(old);
-      by_weights.run(in.data(), gradient.data(), true, result.data(), workspace.data());
-      CHECK(largest_error(result, sum) < tolerance);
+      std::vector<float> sums(dkernel.size(), NAN);
+      by_weights.run(in.data(), gradient.data(), false, sums.data(), workspace.data());
+      CHECK(largest_error(sums, dkernel) < tolerance);
+      sums = floats(old);
+      by_weights.run(in.data(), gradient.data(), true, sums.data(), workspace.data());
+      CHECK(largest_error(sums, sum) < tolerance);
     }
   }
 }
@@ -138,35 +176,41 @@ TEST_CASE("a sample has the same result of Winograd's convolution in any batch")
   }
 }
 
-TEST_CASE("a NaN in one sample does not change the results of Winograd's convolutions of other samples") {
+TEMPLATE_TEST_CASE("a NaN in one sample does not change the results of Winograd's convolutions of other samples", "",
+                   float, cpu::Bf16) {
+  using T = TestType;
   if (cpu::instruction_set() == cpu::InstructionSet::baseline) return;
   const Window w = window(1, 1);
   const Shape shape{3, 10, 9, 32};
-  std::vector<float> x = floats(random_value(shape, DType::float32, 1));
+  std::vector<T> x = values_of<T>(random_value(shape, dtype_of<T>, 1));
   const std::vector<float> kernel = floats(random_value({3, 3, 32, 32}, DType::float32, 2));
   const auto size = static_cast<std::ptrdiff_t>(x.size() / 3);
   cpu::prepare_compute_threads(2);
   for (bool backward : {false, true}) {
     const WinogradConvolution convolution(w, shape, shape, backward, 2);
     Memory workspace(convolution.workspace_bytes());
-    std::vector<float> clean(x.size()), changed(x.size());
-    const float kept = x[static_cast<std::size_t>(size + 700)];
-    convolution.run(x.data(), kernel.data(), nullptr, 1, clean.data(), workspace.data());
-    x[static_cast<std::size_t>(size + 700)] = NAN;
-    convolution.run(x.data(), kernel.data(), nullptr, 1, changed.data(), workspace.data());
+    std::vector<T> first(x.size()), second(x.size());
+    const T kept = x[static_cast<std::size_t>(size + 700)];
+    convolution.run(x.data(), kernel.data(), nullptr, 1, first.data(), workspace.data());
+    x[static_cast<std::size_t>(size + 700)] = cpu::store<T>(NAN);
+    convolution.run(x.data(), kernel.data(), nullptr, 1, second.data(), workspace.data());
     x[static_cast<std::size_t>(size + 700)] = kept;
+    const std::vector<float> clean = widened(first), changed = widened(second);
     CHECK(std::equal(clean.begin(), clean.begin() + size, changed.begin()));
     CHECK(std::equal(clean.end() - size, clean.end(), changed.end() - size));
     CHECK(std::any_of(changed.begin() + size, changed.end() - size, [](float y) { return std::isnan(y); }));
   }
 }
 
-TEST_CASE("relu of Winograd's convolutions makes 0 of negative values and of -infinity, and keeps NaN") {
+TEMPLATE_TEST_CASE("relu of Winograd's convolutions makes 0 of negative values and of -infinity, and keeps NaN", "",
+                   float, cpu::Bf16) {
+  using T = TestType;
   if (cpu::instruction_set() == cpu::InstructionSet::baseline) return;
   const Shape shape{1, 8, 8, 16};
-  const std::vector<float> x = floats(random_value(shape, DType::float32, 1));
+  const std::vector<T> x = values_of<T>(random_value(shape, dtype_of<T>, 1));
   const std::vector<float> kernel = floats(random_value({3, 3, 16, 16}, DType::float32, 2));
-  std::vector<float> bias(16), y(x.size());
+  std::vector<float> bias(16);
+  std::vector<T> result(x.size());
   bias[3] = -INFINITY;
   bias[4] = -1000;
   bias[5] = INFINITY;
@@ -174,7 +218,8 @@ TEST_CASE("relu of Winograd's convolutions makes 0 of negative values and of -in
   cpu::prepare_compute_threads(1);
   const WinogradConvolution convolution(window(1, 1), shape, shape, false, 1);
   Memory workspace(convolution.workspace_bytes());
-  convolution.run(x.data(), kernel.data(), bias.data(), 0, y.data(), workspace.data());
+  convolution.run(x.data(), kernel.data(), bias.data(), 0, result.data(), workspace.data());
+  const std::vector<float> y = widened(result);
   for (std::size_t i = 0; i < y.size(); i += 16) {
     for (std::size_t channel : {3, 4}) CHECK((y[i + channel] == 0 && !std::signbit(y[i + channel])));
     CHECK(y[i + 5] == INFINITY);
@@ -182,7 +227,9 @@ TEST_CASE("relu of Winograd's convolutions makes 0 of negative values and of -in
   }
 }
 
-TEST_CASE("Winograd's convolutions of no images compute nothing, and the gradient of their kernel is 0") {
+TEMPLATE_TEST_CASE("Winograd's convolutions of no images compute nothing, and the gradient of their kernel is 0", "",
+                   float, cpu::Bf16) {
+  const std::vector<TestType> images;
   if (cpu::instruction_set() == cpu::InstructionSet::baseline) return;
   const Shape shape{0, 8, 8, 16};
   const std::vector<float> kernel = floats(random_value({3, 3, 16, 16}, DType::float32, 1));
@@ -190,11 +237,12 @@ TEST_CASE("Winograd's convolutions of no images compute nothing, and the gradien
   const WinogradWeightGradient by_weights(window(1, 1), shape, shape, 2);
   Memory workspace(std::max(forward.workspace_bytes(), by_weights.workspace_bytes()));
   cpu::prepare_compute_threads(2);
-  forward.run(nullptr, kernel.data(), nullptr, 1, nullptr, workspace.data());
+  std::vector<TestType> results;
+  forward.run(images.data(), kernel.data(), nullptr, 1, results.data(), workspace.data());
   std::vector<float> gradient = kernel;
-  by_weights.run(nullptr, nullptr, true, gradient.data(), workspace.data());
+  by_weights.run(images.data(), images.data(), true, gradient.data(), workspace.data());
   CHECK(gradient == kernel);
-  by_weights.run(nullptr, nullptr, false, gradient.data(), workspace.data());
+  by_weights.run(images.data(), images.data(), false, gradient.data(), workspace.data());
   CHECK(gradient == std::vector<float>(kernel.size()));
 }
 
@@ -239,7 +287,68 @@ TEST_CASE("the rounding errors of Winograd's convolutions are a few times those 
   }
 }
 
+TEST_CASE("Winograd's kernels round to bfloat16 like other kernels") {
+  using Vector = cpu::winograd::VectorOf<8>::Type;
+  std::mt19937 random(1);
+  std::vector<std::uint32_t> bits{0,          0x80000000, 0x7f800000, 0xff800000,
+                                  0x7fc00000, 0x7f800001, 0xff80ffff, 0x7f7fffff};
+  for (std::uint32_t tie : {0x3f808000u, 0x3f818000u, 0xbf808001u, 0xbf817fffu}) bits.push_back(tie);
+  while (bits.size() < 4096) bits.push_back(static_cast<std::uint32_t>(random()));
+  for (std::size_t i = 0; i < bits.size(); i += 8) {
+    Vector values;
+    std::memcpy(&values, bits.data() + i, sizeof values);
+    cpu::Bf16 rounded[8];
+    cpu::winograd::store_rounded<false>(values, rounded);
+    Vector back;
+    cpu::winograd::load(rounded, back);
+    for (std::size_t lane = 0; lane < 8; ++lane) {
+      const auto value = std::bit_cast<float>(bits[i + lane]);
+      CAPTURE(value);
+      if (std::isnan(value)) {
+        CHECK(std::isnan(cpu::load(rounded[lane])));
+      } else {
+        CHECK(rounded[lane].bits == cpu::store<cpu::Bf16>(value).bits);
+        CHECK(back[lane] == cpu::load(rounded[lane]));
+      }
+    }
+  }
+}
+
+TEST_CASE("in bfloat16 Winograd's convolutions have no larger errors than oneDNN's, which round kernels") {
+  if (cpu::instruction_set() == cpu::InstructionSet::baseline || !cpu::has_bfloat16()) return;
+  const auto backend = make_cpu_backend({.threads = 2});
+  for (const ConvolutionCase& c : cases) {
+    CAPTURE(c.what);
+    const Value x = random_value(c.x, DType::bfloat16, 1), dy = random_value(c.y(), DType::bfloat16, 2);
+    const Value kernel = random_value(c.kernel(), DType::float32, 3);
+    std::vector<double> y(dy.values.size()), dx(x.values.size());
+    each_product(c, [&](std::size_t at_x, std::size_t at_kernel, std::size_t at_y) {
+      y[at_y] += x.values[at_x] * kernel.values[at_kernel];
+      dx[at_x] += dy.values[at_y] * kernel.values[at_kernel];
+    });
+    const auto error = [&](std::shared_ptr<const OpDef> op, const Value& in, const std::vector<double>& exact,
+                           bool by_winograd) {
+      KernelChoices measured, choices;
+      run_op(*backend, op, {in, kernel}, {}, &measured);
+      const std::string key = measured.text().substr(0, measured.text().find('\t'));
+      choices.record(key, by_winograd ? cpu::winograd_name() : "unknown");  // then oneDNN's are timed alone
+      Lowering lowering;
+      const Value got = run_op(*backend, op, {in, kernel}, {}, &choices, &lowering)[0];
+      CHECK((lowering.implementation == cpu::winograd_name()) == by_winograd);
+      double squares = 0;
+      for (std::size_t i = 0; i < exact.size(); ++i) squares += std::pow(got.values[i] - exact[i], 2);
+      return std::sqrt(squares);
+    };
+    const auto forward = std::make_shared<Conv2d>(c.window, c.groups);
+    CHECK(error(forward, x, y, true) < error(forward, x, y, false));
+    const auto backward = std::make_shared<Conv2dGradInput>(c.window, c.groups, c.x);
+    CHECK(error(backward, dy, dx, true) < error(backward, dy, dx, false));
+  }
+}
+
 TEST_CASE("without timing a rule chooses Winograd's convolutions by the shapes of images") {
+  const DType dtype = GENERATE(DType::float32, DType::bfloat16);
+  if (dtype == DType::bfloat16 && (!cpu::has_bfloat16() || __builtin_cpu_supports("amx-bf16"))) return;
   const auto backend = make_cpu_backend({.threads = 1, .timing = false});
   const bool available = cpu::instruction_set() != cpu::InstructionSet::baseline;
   struct Case {
@@ -258,7 +367,7 @@ TEST_CASE("without timing a rule chooses Winograd's convolutions by the shapes o
   };
   for (const auto& [c, expected] : rules) {
     CAPTURE(c.what);
-    const Value x = random_value(c.x, DType::float32, 1), dy = random_value(c.y(), DType::float32, 2);
+    const Value x = random_value(c.x, dtype, 1), dy = random_value(c.y(), dtype, 2);
     const Value kernel = random_value(c.kernel(), DType::float32, 3);
     const auto chosen = [&](std::shared_ptr<const OpDef> op, const std::vector<Value>& inputs) {
       KernelChoices choices;

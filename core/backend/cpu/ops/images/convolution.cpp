@@ -78,7 +78,7 @@ struct Convolution {
 template <class Desc>
 int rank_by_rule(const Desc& desc) {
   const std::string_view name = desc.impl_info_str();
-  return name.starts_with("brg") && name.find("amx") == std::string_view::npos ? 1 : 0;
+  return name.starts_with("brg") && !uses_amx(name) ? 1 : 0;
 }
 
 // Chooses among the implementations that oneDNN offers: the recorded implementation, otherwise the fastest or, without
@@ -167,9 +167,9 @@ template <std::size_t axes>
 Lowering lower_forward(const LowerContext& context) {
   const auto& def = context.op.as<Conv<axes>>();
   const DType dtype = context.input(0).dtype;
-  const auto own = own_convolution(context);
+  const std::vector<OwnKernel> own = own_convolutions(context);
   const auto recorded = context.choices.find(context.key());
-  if (own && recorded == own->implementation) return own->lower();
+  if (const OwnKernel* kernel = find_own(own, recorded)) return kernel->lower();
 
   const Convolution g(def.window, def.groups, context.input(0).shape, context.output(0).shape, dtype);
   const bool has_bias = context.op.inputs.size() > 2;
@@ -193,8 +193,10 @@ Lowering lower_forward(const LowerContext& context) {
   double seconds = 0;
   const auto desc = choose<dnnl::convolution_forward>(
       context, offered, [&](const auto& candidate) { return operands(candidate, empty_binding(3, 1)); },
-      own ? &seconds : nullptr);
-  if (own && !recorded && takes_own(context, *own, seconds)) return own->lower();
+      own.empty() ? nullptr : &seconds);
+  if (!recorded) {
+    if (const OwnKernel* kernel = choose_own(context, own, {desc.impl_info_str(), seconds})) return kernel->lower();
+  }
   Lowering lowering = context.logical();
   lowering.inputs[1] = context.dnnl.layout({desc.weights_desc(), g.logical_strides});
   lower_to<dnnl::convolution_forward>(context, desc, operands, lowering);
@@ -206,9 +208,9 @@ Lowering lower_grad_input(const LowerContext& context) {
   const auto& def = context.op.as<ConvGradInput<axes>>();
   require(!def.accumulate, "the CPU backend cannot add the gradient to another gradient");
   const DType dtype = context.input(0).dtype;
-  const auto own = own_convolution(context);
+  const std::vector<OwnKernel> own = own_convolutions(context);
   const auto recorded = context.choices.find(context.key());
-  if (own && recorded == own->implementation) return own->lower();
+  if (const OwnKernel* kernel = find_own(own, recorded)) return kernel->lower();
 
   const Convolution g(def.window, def.groups, def.input, context.input(0).shape, dtype);
   const auto operands = [g](const auto& desc, const Binding& b) {
@@ -222,8 +224,10 @@ Lowering lower_grad_input(const LowerContext& context) {
   double seconds = 0;
   const auto desc = choose<dnnl::convolution_backward_data>(
       context, offered, [&](const auto& candidate) { return operands(candidate, empty_binding(2, 1)); },
-      own ? &seconds : nullptr);
-  if (own && !recorded && takes_own(context, *own, seconds)) return own->lower();
+      own.empty() ? nullptr : &seconds);
+  if (!recorded) {
+    if (const OwnKernel* kernel = choose_own(context, own, {desc.impl_info_str(), seconds})) return kernel->lower();
+  }
   Lowering lowering = context.logical();
   lowering.inputs[1] = context.dnnl.layout({desc.weights_desc(), g.logical_strides});
   lower_to<dnnl::convolution_backward_data>(context, desc, operands, lowering);
@@ -255,9 +259,9 @@ Lowering lower_grad_weights(const LowerContext& context) {
   const DType dtype = context.input(0).dtype;
   const Shape& dy = context.input(1).shape;
   const Convolution g(def.window, def.groups, context.input(0).shape, dy, dtype);
-  const auto own = own_weight_gradient(context);
+  const std::vector<OwnKernel> own = own_weight_gradients(context);
   const auto recorded = context.choices.find(context.key());
-  if (own && recorded == own->implementation) return own->lower();
+  if (const OwnKernel* kernel = find_own(own, recorded)) return kernel->lower();
 
   const dnnl::engine& engine = context.dnnl.engine();
   const auto offered = weight_gradients(context, g, dtype);
@@ -267,8 +271,11 @@ Lowering lower_grad_weights(const LowerContext& context) {
                                 {DNNL_ARG_DIFF_WEIGHTS, candidate.diff_weights_desc(), {}}};
   };
   double seconds = 0;
-  const auto desc = choose<dnnl::convolution_backward_weights>(context, offered, operands, own ? &seconds : nullptr);
-  if (own && !recorded && takes_own(context, *own, seconds)) return own->lower();
+  const auto desc =
+      choose<dnnl::convolution_backward_weights>(context, offered, operands, own.empty() ? nullptr : &seconds);
+  if (!recorded) {
+    if (const OwnKernel* kernel = choose_own(context, own, {desc.impl_info_str(), seconds})) return kernel->lower();
+  }
   const memory::desc physical = desc.diff_weights_desc();
   const memory::desc logical(g.kernel, memory::data_type::f32, g.logical_strides);
   const bool direct = physical == logical && !def.accumulate;

@@ -2,7 +2,10 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "core/backend/cpu/lower.h"
 
@@ -20,10 +23,23 @@ struct OwnKernel {
 
 // Returns the seconds of call(first input, second input, first output, workspace) on random inputs; see best_seconds().
 double measure_own(const LowerContext& context, std::int64_t workspace_bytes, double best_so_far,
-                   const std::function<void(const void*, const void*, float*, void*)>& call);
+                   const std::function<void(const void*, const void*, void*, void*)>& call);
 
-// Records the choice of this project's kernel if it takes less time than oneDNN's implementation, which takes
-// `seconds`, or, if that was not timed (0), if the rule chooses it. Returns whether it is chosen.
-bool takes_own(const LowerContext& context, const OwnKernel& own, double seconds);
+// Whether oneDNN's implementation multiplies matrices by AMX.
+inline bool uses_amx(std::string_view implementation) { return implementation.find("amx") != std::string_view::npos; }
+
+// Returns this project's kernel with this name, or null.
+const OwnKernel* find_own(const std::vector<OwnKernel>& own, const std::optional<std::string>& implementation);
+
+// oneDNN's implementation that this project's kernels are compared with: its seconds, or 0 if it was not timed.
+struct OneDnnKernel {
+  std::string_view implementation;
+  double seconds;
+};
+
+// Chooses the fastest of this project's kernels if it takes less time than oneDNN's, or, if that was not timed, the
+// first one that the rule chooses, unless oneDNN multiplies by AMX. Records the choice and returns it; null if oneDNN's
+// implementation is chosen.
+const OwnKernel* choose_own(const LowerContext& context, const std::vector<OwnKernel>& own, const OneDnnKernel& onednn);
 
 }  // namespace trainctl::cpu

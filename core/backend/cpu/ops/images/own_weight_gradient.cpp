@@ -17,8 +17,8 @@ double bias_seconds(const LowerContext& context) {
   const TensorType& dy = context.input(1);
   const std::int64_t rows = dy.shape.rows(), channels = dy.shape.back();
   return measure_own(context, column_sums_workspace(rows, channels), 1e30,
-                     [&](const void*, const void* gradient, float* sums, void* workspace) {
-                       column_sums(dy.dtype, gradient, rows, channels, false, sums, workspace);
+                     [&](const void*, const void* gradient, void* sums, void* workspace) {
+                       column_sums(dy.dtype, gradient, rows, channels, false, static_cast<float*>(sums), workspace);
                      });
 }
 
@@ -26,9 +26,9 @@ OwnKernel of_few_channels(const LowerContext& context) {
   const auto& def = context.op.as<Conv2dGradWeights>();
   const Conv2dWeightsFewChannels gradient(def.window, context.input(0).shape, context.input(1).shape, context.threads);
   const auto seconds = [&context, gradient, bias = def.bias](double best_so_far) {
-    const auto call = [&](const void* x, const void* dy, float* dkernel, void* workspace) {
-      gradient.run(static_cast<const float*>(x), static_cast<const float*>(dy), false, dkernel, nullptr,
-                   static_cast<float*>(workspace));
+    const auto call = [&](const void* x, const void* dy, void* dkernel, void* workspace) {
+      gradient.run(static_cast<const float*>(x), static_cast<const float*>(dy), false, static_cast<float*>(dkernel),
+                   nullptr, static_cast<float*>(workspace));
     };
     return measure_own(context, gradient.workspace_bytes(), best_so_far, call) - (bias ? bias_seconds(context) : 0);
   };
@@ -48,8 +48,9 @@ OwnKernel beside_bias(const LowerContext& context, const std::string& implementa
                       const Gradient& gradient) {
   const auto& def = context.op.as<Conv2dGradWeights>();
   const auto seconds = [&context, gradient](double best_so_far) {
-    const auto call = [&](const void* x, const void* dy, float* dkernel, void* workspace) {
-      gradient.run(static_cast<const T*>(x), static_cast<const T*>(dy), false, dkernel, static_cast<float*>(workspace));
+    const auto call = [&](const void* x, const void* dy, void* dkernel, void* workspace) {
+      gradient.run(static_cast<const T*>(x), static_cast<const T*>(dy), false, static_cast<float*>(dkernel),
+                   static_cast<float*>(workspace));
     };
     return measure_own(context, gradient.workspace_bytes(), best_so_far, call);
   };
@@ -69,28 +70,36 @@ OwnKernel beside_bias(const LowerContext& context, const std::string& implementa
   return {implementation, by_rule, seconds, lower};
 }
 
+// The kernel by Winograd's minimal filtering for images of T.
+template <class T>
+void add_winograd(const LowerContext& context, const WinogradWeightGradient& gradient,
+                  std::vector<OwnKernel>& kernels) {
+  if (gradient.workspace_bytes() > WinogradWeightGradient::most_bytes) return;
+  // With less than three quarters of the threads, a direct sum by all of them may take less time.
+  const bool by_rule = winograd_by_rule(context.input(0).shape.back(), context.input(1).shape) &&
+                       4 * gradient.threads() >= 3 * context.threads;
+  kernels.push_back(beside_bias<T>(context, winograd_name(), by_rule, gradient));
+}
+
 }  // namespace
 
-std::optional<OwnKernel> own_weight_gradient(const LowerContext& context) {
+std::vector<OwnKernel> own_weight_gradients(const LowerContext& context) {
   const auto* def = context.op.get_if<Conv2dGradWeights>();
-  if (def == nullptr) return std::nullopt;
-  const TensorType& x = context.input(0);
-  if (Conv2dWeightsFewChannels::computes(x.shape, context.input(1).shape, def->groups, x.dtype)) {
-    return of_few_channels(context);
+  if (def == nullptr) return {};
+  const DType dtype = context.input(0).dtype;
+  const Shape &x = context.input(0).shape, &y = context.input(1).shape;
+  if (Conv2dWeightsFewChannels::computes(x, y, def->groups, dtype)) return {of_few_channels(context)};
+  std::vector<OwnKernel> kernels;
+  if (WinogradConvolution::computes(def->window, def->groups, x, y)) {
+    const WinogradWeightGradient gradient(def->window, x, y, context.threads);
+    if (dtype == DType::float32) add_winograd<float>(context, gradient, kernels);
+    if (dtype == DType::bfloat16) add_winograd<Bf16>(context, gradient, kernels);
   }
-  const Shape& y = context.input(1).shape;
-  if (x.dtype == DType::bfloat16 && def->groups == 1 && Conv2dWeightsBf16::available()) {
-    const Conv2dWeightsBf16 gradient(def->window, x.shape, y, context.threads);
-    return beside_bias<Bf16>(context, "own:avx512_bf16", false, gradient);
+  if (dtype == DType::bfloat16 && def->groups == 1 && Conv2dWeightsBf16::available()) {
+    const Conv2dWeightsBf16 gradient(def->window, x, y, context.threads);
+    kernels.push_back(beside_bias<Bf16>(context, "own:avx512_bf16", false, gradient));
   }
-  if (x.dtype == DType::float32 && WinogradConvolution::computes(def->window, def->groups, x.shape, y)) {
-    const WinogradWeightGradient gradient(def->window, x.shape, y, context.threads);
-    if (gradient.workspace_bytes() > WinogradWeightGradient::most_bytes) return std::nullopt;
-    // With less than three quarters of the threads, a direct sum by all of them may take less time.
-    const bool by_rule = winograd_by_rule(x.shape.back(), y) && 4 * gradient.threads() >= 3 * context.threads;
-    return beside_bias<float>(context, winograd_name(), by_rule, gradient);
-  }
-  return std::nullopt;
+  return kernels;
 }
 
 }  // namespace trainctl::cpu

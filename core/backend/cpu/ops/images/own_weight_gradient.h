@@ -2,14 +2,14 @@
 // implementations.
 #pragma once
 
-#include <optional>
+#include <vector>
 
 #include "core/backend/cpu/ops/images/own_kernel.h"
 
 namespace trainctl::cpu {
 
-// Returns the kernel for the context's op; nullopt if there is none for its shapes and dtype on this processor. The
-// context must outlive the result.
-std::optional<OwnKernel> own_weight_gradient(const LowerContext& context);
+// Returns the kernels for the op of the context, which must outlive them; none if there are none for its shapes and
+// dtypes on this processor.
+std::vector<OwnKernel> own_weight_gradients(const LowerContext& context);
 
 }  // namespace trainctl::cpu

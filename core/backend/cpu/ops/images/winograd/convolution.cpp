@@ -37,10 +37,14 @@ bool winograd_by_rule(std::int64_t in, const Shape& result) {
 }
 
 // The tiles that a thread computes, whole blocks but for the last.
+template <class T>
 struct WinogradConvolution::Task {
-  const float *in, *kernel, *bias;  // kernel: transformed
+  const T* in;
+  const float *kernel, *bias;  // kernel: transformed
   float negative_slope;
-  float *out, *inputs, *sums, *square;  // inputs, sums: at all points, for a block of tiles; square: a tile's pixels
+  T* out;
+  float *inputs, *sums;  // at all points, for a block of tiles
+  T* square;             // the pixels of a tile
   std::int64_t first_tile, last_tile;
 };
 
@@ -109,14 +113,14 @@ TRAINCTL_INLINE inline void WinogradConvolution::transform_kernel(const float* k
 }
 
 // Transforms the pixels of a block of `count` tiles.
-template <int lanes>
-TRAINCTL_INLINE inline void WinogradConvolution::transform_inputs(const Task& task, std::int64_t first,
+template <int lanes, class T>
+TRAINCTL_INLINE inline void WinogradConvolution::transform_inputs(const Task<T>& task, std::int64_t first,
                                                                   std::int64_t count) const {
   Tile tile(shape_, first);
   for (std::int64_t t = 0; t < count; ++t, tile.advance(shape_)) {
-    const float* image = task.in + tile.image * shape_.in_rows * shape_.in_columns * shape_.in;
-    const Square square = square_of<points>(image, shape_.in_rows, shape_.in_columns, shape_.in, tile.row - shape_.top,
-                                            tile.column - shape_.left, task.square);
+    const T* image = task.in + tile.image * shape_.in_rows * shape_.in_columns * shape_.in;
+    const Square<T> square = square_of<points>(image, shape_.in_rows, shape_.in_columns, shape_.in,
+                                               tile.row - shape_.top, tile.column - shape_.left, task.square);
     for (std::int64_t c = 0; c < shape_.in; c += lanes) {
       float* values = task.inputs + (c / block * block_tiles_ + t) * block + c % block;
       transform_square<lanes, InputTransform, points>(square, c, values, point_step(shape_.in));
@@ -125,13 +129,13 @@ TRAINCTL_INLINE inline void WinogradConvolution::transform_inputs(const Task& ta
 }
 
 // Computes the products at all points, and fetches the pixels that are read and written next.
-template <int lanes>
-TRAINCTL_INLINE inline void WinogradConvolution::multiply(const Task& task, std::int64_t first,
+template <int lanes, class T>
+TRAINCTL_INLINE inline void WinogradConvolution::multiply(const Task<T>& task, std::int64_t first,
                                                           std::int64_t count) const {
   const std::int64_t in = shape_.in, out = shape_.out;
   const std::int64_t next = first + count, next_end = std::min(next + block_tiles_, task.last_tile);
-  Prefetch<false> inputs(shape_, task.in, shape_.in_rows, shape_.in_columns, in, next, next_end, 1);
-  Prefetch<true> results(shape_, task.out, shape_.out_rows, shape_.out_columns, out, first, next);
+  Prefetch<T, false> inputs(shape_, task.in, shape_.in_rows, shape_.in_columns, in, next, next_end, 1);
+  Prefetch<T, true> results(shape_, task.out, shape_.out_rows, shape_.out_columns, out, first, next);
   for (int point = 0; point < all_points; ++point) {
     inputs.fetch(point);
     results.fetch(point);
@@ -148,12 +152,13 @@ TRAINCTL_INLINE inline void WinogradConvolution::multiply(const Task& task, std:
 
 // Writes the outputs of a tile, whose sums are those of row t of a block: `whole` if all of its pixels are in the
 // image.
-template <int lanes, bool whole>
-TRAINCTL_INLINE inline void WinogradConvolution::write_tile(const Task& task, std::int64_t t, const Tile& tile) const {
+template <int lanes, bool rounds, bool whole, class T>
+TRAINCTL_INLINE inline void WinogradConvolution::write_tile(const Task<T>& task, std::int64_t t,
+                                                            const Tile& tile) const {
   using Vector = typename VectorOf<lanes>::Type;
   const std::int64_t channels = shape_.out, row_step = shape_.out_columns * channels;
   const std::int64_t rows = shape_.out_rows - tile.row, columns = shape_.out_columns - tile.column;
-  float* pixels = task.out + (tile.image * shape_.out_rows + tile.row) * row_step + tile.column * channels;
+  T* pixels = task.out + (tile.image * shape_.out_rows + tile.row) * row_step + tile.column * channels;
   const float slope = task.negative_slope;
   const bool drops_negative = slope == 0;  // a product would make -0 of negative values, and NaN of -infinity
   for (std::int64_t c = 0; c < channels; c += lanes) {
@@ -166,13 +171,13 @@ TRAINCTL_INLINE inline void WinogradConvolution::write_tile(const Task& task, st
                                   const Vector y = value + bias;
                                   const Vector negative = drops_negative ? Vector{} : y * slope;
                                   const Vector result = y <= 0 ? negative : y;
-                                  store(result, pixels + row * row_step + column * channels + c);
+                                  store_rounded<rounds>(result, pixels + row * row_step + column * channels + c);
                                 });
   }
 }
 
-template <int lanes>
-TRAINCTL_INLINE inline void WinogradConvolution::compute(const Task& task) const {
+template <int lanes, bool rounds, class T>
+TRAINCTL_INLINE inline void WinogradConvolution::compute(const Task<T>& task) const {
   for (std::int64_t first = task.first_tile; first < task.last_tile; first += block_tiles_) {
     const std::int64_t count = std::min(block_tiles_, task.last_tile - first);
     transform_inputs<lanes>(task, first, count);
@@ -180,38 +185,42 @@ TRAINCTL_INLINE inline void WinogradConvolution::compute(const Task& task) const
     Tile tile(shape_, first);
     for (std::int64_t t = 0; t < count; ++t, tile.advance(shape_)) {
       if (tile.row + outputs <= shape_.out_rows && tile.column + outputs <= shape_.out_columns) {
-        write_tile<lanes, true>(task, t, tile);
+        write_tile<lanes, rounds, true>(task, t, tile);
       } else {
-        write_tile<lanes, false>(task, t, tile);
+        write_tile<lanes, rounds, false>(task, t, tile);
       }
     }
   }
 }
 
-void WinogradConvolution::run(const float* in, const float* kernel, const float* bias, float negative_slope, float* out,
+template <class T>
+void WinogradConvolution::run(const T* in, const float* kernel, const float* bias, float negative_slope, T* out,
                               float* workspace) const {
   if (shape_.tiles() == 0) return;
   float* transformed = workspace;
   float* tiles = transformed + kernel_values();
   parallel_ranges(shape_.out / block * shape_.in, block, [&](std::int64_t first, std::int64_t last) {
-    with_lanes([&](auto width) TRAINCTL_INLINE { transform_kernel<width()>(kernel, first, last, transformed); });
+    with_lanes<float>([&](auto width) TRAINCTL_INLINE { transform_kernel<width()>(kernel, first, last, transformed); });
   });
   parallel_ranges(threads_, 1, [&](std::int64_t first_thread, std::int64_t last_thread) {
     for (std::int64_t thread = first_thread; thread < last_thread; ++thread) {
       float* square = tiles + thread * thread_values();
-      const Task task{.in = in,
-                      .kernel = transformed,
-                      .bias = bias,
-                      .negative_slope = negative_slope,
-                      .out = out,
-                      .inputs = square + all_points * shape_.in,
-                      .sums = square + all_points * (shape_.in + point_step(shape_.in)),
-                      .square = square,
-                      .first_tile = blocks() * thread / threads_ * block_tiles_,
-                      .last_tile = std::min(blocks() * (thread + 1) / threads_ * block_tiles_, shape_.tiles())};
-      with_lanes([&](auto width) TRAINCTL_INLINE { compute<width()>(task); });
+      const Task<T> task{.in = in,
+                         .kernel = transformed,
+                         .bias = bias,
+                         .negative_slope = negative_slope,
+                         .out = out,
+                         .inputs = square + all_points * shape_.in,
+                         .sums = square + all_points * (shape_.in + point_step(shape_.in)),
+                         .square = reinterpret_cast<T*>(square),
+                         .first_tile = blocks() * thread / threads_ * block_tiles_,
+                         .last_tile = std::min(blocks() * (thread + 1) / threads_ * block_tiles_, shape_.tiles())};
+      with_lanes<T>([&](auto width) TRAINCTL_INLINE { compute<width(), width.rounds>(task); });
     }
   });
 }
+
+template void WinogradConvolution::run(const float*, const float*, const float*, float, float*, float*) const;
+template void WinogradConvolution::run(const Bf16*, const float*, const float*, float, Bf16*, float*) const;
 
 }  // namespace trainctl::cpu

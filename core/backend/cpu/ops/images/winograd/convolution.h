@@ -51,21 +51,22 @@ class WinogradConvolution {
   // Writes the convolution of `in` with the kernel [3, 3, C, O] to `out`, plus the bias (unless null); negative values
   // are then multiplied by `negative_slope`. The sums of a sample depend on its values and the shapes alone. The
   // workspace must be aligned to 64 bytes.
-  void run(const float* in, const float* kernel, const float* bias, float negative_slope, float* out,
-           float* workspace) const;
+  template <class T>
+  void run(const T* in, const float* kernel, const float* bias, float negative_slope, T* out, float* workspace) const;
 
  private:
+  template <class T>
   struct Task;
   template <int lanes>
   void transform_kernel(const float* kernel, std::int64_t first, std::int64_t last, float* transformed) const;
-  template <int lanes>
-  void transform_inputs(const Task& task, std::int64_t first, std::int64_t count) const;
-  template <int lanes>
-  void multiply(const Task& task, std::int64_t first, std::int64_t count) const;
-  template <int lanes, bool whole>
-  void write_tile(const Task& task, std::int64_t t, const winograd::Tile& tile) const;
-  template <int lanes>
-  void compute(const Task& task) const;
+  template <int lanes, class T>
+  void transform_inputs(const Task<T>& task, std::int64_t first, std::int64_t count) const;
+  template <int lanes, class T>
+  void multiply(const Task<T>& task, std::int64_t first, std::int64_t count) const;
+  template <int lanes, bool rounds, bool whole, class T>
+  void write_tile(const Task<T>& task, std::int64_t t, const winograd::Tile& tile) const;
+  template <int lanes, bool rounds, class T>
+  void compute(const Task<T>& task) const;
 
   // The distance between the values of a block of tiles at a point and those at the next point: with 16 values more,
   // neighbouring points do not compete for the same lines of the first cache.

@@ -11,27 +11,28 @@
 
 namespace trainctl::cpu::winograd {
 
-// A square of pixels in memory.
+// A square of pixels of T in memory.
+template <class T>
 struct Square {
-  const float* pixels;
+  const T* pixels;
   std::int64_t row_step, column_step;
 };
 
 // Returns the square of size x size pixels of an image [rows, columns, channels] that begins at a row and column. If a
 // part of it lies outside of the image, it is copied to `copy` with zeros for that part.
-template <int size>
-TRAINCTL_INLINE inline Square square_of(const float* image, std::int64_t rows, std::int64_t columns,
-                                        std::int64_t channels, std::int64_t row, std::int64_t column, float* copy) {
+template <int size, class T>
+TRAINCTL_INLINE inline Square<T> square_of(const T* image, std::int64_t rows, std::int64_t columns,
+                                           std::int64_t channels, std::int64_t row, std::int64_t column, T* copy) {
   if (row >= 0 && column >= 0 && row + size <= rows && column + size <= columns) {
     return {image + (row * columns + column) * channels, columns * channels, channels};
   }
-  alignas(64) static constexpr float zeros[block] = {};
+  alignas(64) static constexpr T zeros[block] = {};
   for (int i = 0; i < size; ++i) {
     for (int j = 0; j < size; ++j) {
       const std::int64_t r = row + i, c = column + j;
       const bool inside = r >= 0 && r < rows && c >= 0 && c < columns;
-      const float* from = inside ? image + (r * columns + c) * channels : zeros;
-      float* to = copy + (i * size + j) * channels;
+      const T* from = inside ? image + (r * columns + c) * channels : zeros;
+      T* to = copy + (i * size + j) * channels;
       for (std::int64_t k = 0; k < channels; k += block) std::memcpy(to + k, inside ? from + k : zeros, sizeof zeros);
     }
   }
@@ -40,8 +41,9 @@ TRAINCTL_INLINE inline Square square_of(const float* image, std::int64_t rows, s
 
 // Transforms `lanes` channels of a square of size x size pixels to values at all points, which are written `step`
 // apart. `Transform` has the function half<Half>(values, results).
-template <int lanes, class Transform, int size>
-TRAINCTL_INLINE inline void transform_square(const Square& square, std::int64_t channel, float* to, std::int64_t step) {
+template <int lanes, class Transform, int size, class T>
+TRAINCTL_INLINE inline void transform_square(const Square<T>& square, std::int64_t channel, float* to,
+                                             std::int64_t step) {
   using Vector = typename VectorOf<lanes>::Type;
   const auto half = [&](auto which) TRAINCTL_INLINE {
     constexpr Half rows = which();
@@ -118,12 +120,12 @@ TRAINCTL_INLINE inline void transform_to_outputs(const float* from, std::int64_t
 
 // Fetches 4x4 pixels of each tile of a block into the caches, while the products at the points are computed, which read
 // little memory.
-template <bool for_writing>
+template <class T, bool for_writing>
 class Prefetch {
  public:
   // The pixels are those of images [..., rows, columns, channels] that begin `shift` pixels below and on the right of
   // the first output of a tile.
-  TRAINCTL_INLINE Prefetch(const Geometry& shape, const float* images, std::int64_t rows, std::int64_t columns,
+  TRAINCTL_INLINE Prefetch(const Geometry& shape, const T* images, std::int64_t rows, std::int64_t columns,
                            std::int64_t channels, std::int64_t first, std::int64_t last, std::int64_t shift = 0)
       : shape_(shape),
         images_(images),
@@ -140,15 +142,17 @@ class Prefetch {
       const std::int64_t row = tile_.row + shift_, column = tile_.column + shift_;
       const std::int64_t values = std::min<std::int64_t>(outputs, columns_ - column) * channels_;
       for (std::int64_t r = row; r < std::min(row + outputs, rows_); ++r) {
-        const float* pixels = images_ + ((tile_.image * rows_ + r) * columns_ + column) * channels_;
-        for (std::int64_t k = 0; k < values; k += block) __builtin_prefetch(pixels + k, for_writing ? 1 : 0, 2);
+        const T* pixels = images_ + ((tile_.image * rows_ + r) * columns_ + column) * channels_;
+        for (std::int64_t k = 0; k < values; k += line) __builtin_prefetch(pixels + k, for_writing ? 1 : 0, 2);
       }
     }
   }
 
  private:
+  static constexpr std::int64_t line = 64 / sizeof(T);  // the values of a line of the caches
+
   const Geometry& shape_;
-  const float* images_;
+  const T* images_;
   std::int64_t rows_, columns_, channels_, shift_;
   Tile tile_;
   std::int64_t count_, fetched_ = 0;

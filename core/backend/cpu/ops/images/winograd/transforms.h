@@ -24,6 +24,7 @@
 #endif
 
 #include "core/backend/cpu/ops/images/winograd/geometry.h"
+#include "core/backend/cpu/simd/narrowing.h"
 #include "core/backend/cpu/simd/simd.h"
 
 namespace trainctl::cpu::winograd {
@@ -43,9 +44,54 @@ TRAINCTL_INLINE inline void store(const Vector& from, float* to) {
   std::memcpy(to, &from, sizeof from);
 }
 
-// sum += a * b, rounded once on any compiler. `a` is a vector or the same value in all lanes.
+// The bits of bfloat16 and of float32 values, as many as a vector has.
+template <class Vector>
+struct BitsOf {
+  using Narrow [[gnu::vector_size(sizeof(Vector) / 2)]] = std::uint16_t;
+  using Wide [[gnu::vector_size(sizeof(Vector))]] = std::uint32_t;
+};
+
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wpsabi"  // of the built-in functions, which are instructions
+template <class Vector>
+TRAINCTL_INLINE inline void load(const Bf16* from, Vector& to) {
+  using Bits = BitsOf<Vector>;
+  typename Bits::Narrow bits;
+  std::memcpy(&bits, from, sizeof bits);
+#if defined(__x86_64__) && !defined(__clang__)
+  if constexpr (sizeof(Vector) == 64) {  // gcc 12 converts halves
+    using Wide [[gnu::vector_size(64)]] = std::int32_t;
+    using Narrow [[gnu::vector_size(32)]] = std::int16_t;
+    to = (Vector)(__builtin_ia32_pmovzxwd512_mask((Narrow)bits, Wide{}, static_cast<__mmask16>(-1)) << 16);
+    return;
+  }
+#endif
+  to = (Vector)(__builtin_convertvector(bits, typename Bits::Wide) << 16);
+}
+
+// Writes values as T. Values of bfloat16 are rounded to nearest even, and NaN stays NaN; the processor's instruction,
+// which `rounds` says that it has, may make 0 of denormal numbers.
+template <bool rounds, class Vector>
+TRAINCTL_INLINE inline void store_rounded(const Vector& from, float* to) {
+  store(from, to);
+}
+template <bool rounds, class Vector>
+TRAINCTL_INLINE inline void store_rounded(const Vector& from, Bf16* to) {
+  using Bits = BitsOf<Vector>;
+#if defined(__x86_64__)
+  if constexpr (rounds) {
+    const auto rounded = __builtin_ia32_cvtneps2bf16_v16sf(from);
+    std::memcpy(to, &rounded, sizeof rounded);
+    return;
+  }
+#endif
+  const auto bits = (typename Bits::Wide)from;
+  const auto upper = from == from ? bits + 0x7fff + ((bits >> 16) & 1) : bits | 0x400000;
+  const auto rounded = __builtin_convertvector(upper >> 16, typename Bits::Narrow);
+  std::memcpy(to, &rounded, sizeof rounded);
+}
+
+// sum += a * b, rounded once on any compiler. `a` is a vector or the same value in all lanes.
 template <class Factor, class Vector>
 TRAINCTL_INLINE inline void add_product(const Factor& a, const Vector& b, Vector& sum) {
   const Vector factor = a - Vector{};
@@ -72,22 +118,41 @@ TRAINCTL_INLINE inline void add_and_subtract(const Vector& even, float factor, c
   add_product(-factor, odd, difference);
 }
 
-// Calls body(std::integral_constant<int, lanes>{}) compiled for this processor, which must not be a baseline one. The
-// body must be inlinable (TRAINCTL_INLINE).
+// The number of values of a vector, and whether the processor has an instruction that rounds them to bfloat16.
+template <int lanes, bool rounds_to_bf16>
+struct Lanes {
+  static constexpr bool rounds = rounds_to_bf16;
+  constexpr int operator()() const { return lanes; }
+};
+
+#if defined(__x86_64__)
 template <class Body>
+[[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,avx512cd,avx512bf16,bmi2,fma,f16c,prefer-vector-width=512"),
+  gnu::noinline]] void
+run_avx512_bf16(const Body& body) {
+  body();
+}
+#endif
+
+// Calls body(Lanes{}) compiled for this processor, which must not be a baseline one, and for images of T. The body must
+// be inlinable (TRAINCTL_INLINE).
+template <class T, class Body>
 void with_lanes(const Body& body) {
 #if defined(__x86_64__)
   constexpr auto only = only_instruction_set;
   if constexpr (only != InstructionSet::avx2) {
+    if (std::is_same_v<T, Bf16> && narrows_by_instruction()) {
+      return run_avx512_bf16([&]() TRAINCTL_INLINE { body(Lanes<16, std::is_same_v<T, Bf16>>{}); });
+    }
     if (instruction_set() == InstructionSet::avx512) {
-      return run_avx512([&]() TRAINCTL_INLINE { body(std::integral_constant<int, 16>{}); });
+      return run_avx512([&]() TRAINCTL_INLINE { body(Lanes<16, false>{}); });
     }
   }
   if constexpr (only != InstructionSet::avx512) {
-    run_avx2([&]() TRAINCTL_INLINE { body(std::integral_constant<int, 8>{}); });
+    run_avx2([&]() TRAINCTL_INLINE { body(Lanes<8, false>{}); });
   }
 #else
-  body(std::integral_constant<int, 8>{});
+  body(Lanes<8, false>{});
 #endif
 }
 

@@ -13,9 +13,11 @@ using namespace winograd;
 
 // The tiles that a thread sums, whole blocks but for the last. inputs, gradients: at all points, for a block of tiles;
 // square: the pixels of a tile.
+template <class T>
 struct WinogradWeightGradient::Task {
-  const float *x, *dy;
-  float *sums, *inputs, *gradients, *square;
+  const T *x, *dy;
+  float *sums, *inputs, *gradients;
+  T* square;
   std::int64_t first_tile, last_tile;
 };
 
@@ -35,22 +37,22 @@ std::int64_t WinogradWeightGradient::thread_values() const {
 
 std::int64_t WinogradWeightGradient::workspace_bytes() const { return 4 * threads_ * thread_values(); }
 
-template <int lanes>
-TRAINCTL_INLINE inline void WinogradWeightGradient::sum(const Task& task) const {
+template <int lanes, class T>
+TRAINCTL_INLINE inline void WinogradWeightGradient::sum(const Task<T>& task) const {
   const std::int64_t in = shape_.in, out = shape_.out, in_step = point_step(in), out_step = point_step(out);
   std::fill_n(task.sums, sums(), 0.0f);
   for (std::int64_t first = task.first_tile; first < task.last_tile; first += block_tiles_) {
     const std::int64_t count = std::min(block_tiles_, task.last_tile - first);
     Tile tile(shape_, first);
     for (std::int64_t t = 0; t < count; ++t, tile.advance(shape_)) {
-      const Square x =
+      const Square<T> x =
           square_of<points>(task.x + tile.image * shape_.in_rows * shape_.in_columns * in, shape_.in_rows,
                             shape_.in_columns, in, tile.row - shape_.top, tile.column - shape_.left, task.square);
       for (std::int64_t c = 0; c < in; c += lanes) {
         transform_square<lanes, InputTransform, points>(
             x, c, task.inputs + (c / block * block_tiles_ + t) * block + c % block, in_step);
       }
-      const Square dy =
+      const Square<T> dy =
           square_of<outputs>(task.dy + tile.image * shape_.out_rows * shape_.out_columns * out, shape_.out_rows,
                              shape_.out_columns, out, tile.row, tile.column, task.square);
       for (std::int64_t c = 0; c < out; c += lanes) {
@@ -59,8 +61,8 @@ TRAINCTL_INLINE inline void WinogradWeightGradient::sum(const Task& task) const 
       }
     }
     const std::int64_t next = first + count, next_end = std::min(next + block_tiles_, task.last_tile);
-    Prefetch<false> next_inputs(shape_, task.x, shape_.in_rows, shape_.in_columns, in, next, next_end, 1);
-    Prefetch<false> next_gradients(shape_, task.dy, shape_.out_rows, shape_.out_columns, out, next, next_end);
+    Prefetch<T, false> next_inputs(shape_, task.x, shape_.in_rows, shape_.in_columns, in, next, next_end, 1);
+    Prefetch<T, false> next_gradients(shape_, task.dy, shape_.out_rows, shape_.out_columns, out, next, next_end);
     for (int point = 0; point < all_points; ++point) {
       next_inputs.fetch(point);
       next_gradients.fetch(point);
@@ -118,26 +120,30 @@ TRAINCTL_INLINE inline void WinogradWeightGradient::transform_sums(const float* 
   }
 }
 
-void WinogradWeightGradient::run(const float* x, const float* dy, bool accumulate, float* dkernel,
-                                 float* workspace) const {
+template <class T>
+void WinogradWeightGradient::run(const T* x, const T* dy, bool accumulate, float* dkernel, float* workspace) const {
   parallel_ranges(threads_, 1, [&](std::int64_t first_thread, std::int64_t last_thread) {
     for (std::int64_t thread = first_thread; thread < last_thread; ++thread) {
       float* memory = workspace + thread * thread_values();
-      const Task task{.x = x,
-                      .dy = dy,
-                      .sums = memory,
-                      .inputs = memory + sums(),
-                      .gradients = memory + sums() + all_points * point_step(shape_.in),
-                      .square = memory + sums() + all_points * (point_step(shape_.in) + point_step(shape_.out)),
-                      .first_tile = blocks() * thread / threads_ * block_tiles_,
-                      .last_tile = std::min(blocks() * (thread + 1) / threads_ * block_tiles_, shape_.tiles())};
-      with_lanes([&](auto width) TRAINCTL_INLINE { sum<width()>(task); });
+      const Task<T> task{.x = x,
+                         .dy = dy,
+                         .sums = memory,
+                         .inputs = memory + sums(),
+                         .gradients = memory + sums() + all_points * point_step(shape_.in),
+                         .square = reinterpret_cast<T*>(memory + sums() +
+                                                        all_points * (point_step(shape_.in) + point_step(shape_.out))),
+                         .first_tile = blocks() * thread / threads_ * block_tiles_,
+                         .last_tile = std::min(blocks() * (thread + 1) / threads_ * block_tiles_, shape_.tiles())};
+      with_lanes<float>([&](auto width) TRAINCTL_INLINE { sum<width()>(task); });
     }
   });
   parallel_ranges(shape_.out / block * shape_.in, block, [&](std::int64_t first, std::int64_t last) {
-    with_lanes([&](auto width)
-                   TRAINCTL_INLINE { transform_sums<width()>(workspace, first, last, accumulate, dkernel); });
+    with_lanes<float>([&](auto width)
+                          TRAINCTL_INLINE { transform_sums<width()>(workspace, first, last, accumulate, dkernel); });
   });
 }
+
+template void WinogradWeightGradient::run(const float*, const float*, bool, float*, float*) const;
+template void WinogradWeightGradient::run(const Bf16*, const Bf16*, bool, float*, float*) const;
 
 }  // namespace trainctl::cpu

@@ -30,9 +30,11 @@ class WinogradWeightGradient {
 
   // Writes the gradient to dkernel [3, 3, C, O], or adds it to dkernel with `accumulate`. The workspace must be aligned
   // to 64 bytes.
-  void run(const float* x, const float* dy, bool accumulate, float* dkernel, float* workspace) const;
+  template <class T>
+  void run(const T* x, const T* dy, bool accumulate, float* dkernel, float* workspace) const;
 
  private:
+  template <class T>
   struct Task;
   // The distance between the values of a block of tiles at a point and those at the next point (see convolution.h).
   std::int64_t point_step(std::int64_t channels) const { return block_tiles_ * channels + winograd::block; }
@@ -42,8 +44,8 @@ class WinogradWeightGradient {
   // square.
   std::int64_t thread_values() const;
   std::int64_t blocks() const;
-  template <int lanes>
-  void sum(const Task& task) const;
+  template <int lanes, class T>
+  void sum(const Task<T>& task) const;
   template <int lanes>
   void transform_sums(const float* sums, std::int64_t first, std::int64_t last, bool accumulate, float* dkernel) const;
 
