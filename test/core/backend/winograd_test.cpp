@@ -30,6 +30,8 @@ const ConvolutionCase cases[] = {
     {"valid, cut tiles", {2, 13, 11, 48}, 32, 1, window(0, 0)},
     {"valid, an output of one pixel", {5, 3, 3, 16}, 32, 1, window(0, 0)},
     {"an image smaller than the window", {2, 2, 1, 16}, 16, 1, window(1, 1)},
+    {"32 channels", {2, 10, 11, 32}, 32, 1, window(1, 1)},
+    {"48 channels", {2, 7, 8, 48}, 48, 1, window(1, 1)},
     {"many blocks of tiles", {9, 21, 18, 16}, 16, 1, window(1, 1)},
     {"padding on one side", {2, 10, 6, 64}, 16, 1, window(0, 1)},
     {"far padding", {1, 5, 6, 16}, 80, 1, window(2, 2)},

@@ -65,7 +65,7 @@ TensorType padding_mask_of(const TensorType& x);
 // A mask that is recomputed from x equals the mask of the rounded y of the forward pass bit for bit: both passes
 // compute the same function of x, statistics, gamma and beta in float32. A value rounds to a number above zero exactly
 // if it exceeds half of the smallest positive number of the dtype (least_unmasked()). The half itself rounds to even,
-// which is zero.
+// which is zero. Where a processor's instruction makes zero of denormal numbers, the mask does, too.
 struct BatchNormGrad final : OpDef {
   BatchNormAttributes a;
   bool accumulate = false;  // add to dgamma and dbeta instead of overwriting them

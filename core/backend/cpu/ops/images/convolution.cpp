@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "core/backend/cpu/kernels.h"
+#include "core/backend/cpu/onednn/blocked_copy.h"
 #include "core/backend/cpu/onednn/dnnl_kernel.h"
 #include "core/backend/cpu/ops/images/own_convolution.h"
 #include "core/backend/cpu/ops/images/own_weight_gradient.h"
@@ -251,8 +252,8 @@ std::vector<dnnl::convolution_backward_weights::primitive_desc> weight_gradients
   return offered;
 }
 
-// oneDNN's implementation writes the gradient of the kernel to scratch memory in its own layout; a reorder then writes
-// it to (or adds it to) the logical gradient.
+// oneDNN's implementation writes the gradient of the kernel to scratch memory in its own layout; a copy then writes it
+// to (or adds it to) the logical gradient.
 template <std::size_t axes>
 Lowering lower_grad_weights(const LowerContext& context) {
   const auto& def = context.op.as<ConvGradWeights<axes>>();
@@ -279,8 +280,9 @@ Lowering lower_grad_weights(const LowerContext& context) {
   const memory::desc physical = desc.diff_weights_desc();
   const memory::desc logical(g.kernel, memory::data_type::f32, g.logical_strides);
   const bool direct = physical == logical && !def.accumulate;
+  const std::optional<BlockedCopy> copy = direct ? std::nullopt : BlockedCopy::between(physical, logical);
   std::optional<dnnl::reorder::primitive_desc> reorder;
-  if (!direct) reorder.emplace(engine, physical, engine, logical, attributes(def.accumulate));
+  if (!direct && !copy) reorder.emplace(engine, physical, engine, logical, attributes(def.accumulate));
 
   // The workspace holds the gradient in the physical layout, then the scratch memory that the convolution, the reorder
   // and the bias gradient use one after the other.
@@ -292,8 +294,8 @@ Lowering lower_grad_weights(const LowerContext& context) {
   lowering.implementation = std::string("conv:") + desc.impl_info_str();
   lowering.workspace_bytes = scratch + std::max({scratch_bytes(desc), reorder ? scratch_bytes(*reorder) : 0,
                                                  def.bias ? column_sums_workspace(rows, channels) : 0});
-  lowering.bind = [&dnnl = context.dnnl, desc, reorder, physical, logical, g, direct, scratch, dtype, rows, channels,
-                   bias = def.bias, add = def.accumulate](const Binding& b) -> std::unique_ptr<Kernel> {
+  lowering.bind = [&dnnl = context.dnnl, desc, copy, reorder, physical, logical, g, direct, scratch, dtype, rows,
+                   channels, bias = def.bias, add = def.accumulate](const Binding& b) -> std::unique_ptr<Kernel> {
     const Address shared = b.workspace + scratch;
     const Address result = direct ? b.outputs[0] : b.workspace;
     std::vector<Operand> operands{{DNNL_ARG_SRC, g.x, b.inputs[0]},
@@ -307,9 +309,10 @@ Lowering lower_grad_weights(const LowerContext& context) {
       append_scratch(*reorder, shared, sides);
       to_logical.emplace(dnnl, dnnl::reorder(*reorder), sides);
     }
-    auto body = [convolution = std::move(convolution), to_logical = std::move(to_logical), scratch, dtype, rows,
+    auto body = [convolution = std::move(convolution), copy, to_logical = std::move(to_logical), scratch, dtype, rows,
                  channels, bias, add](const Buffers& buffers) mutable {
       convolution.run(buffers.slot);
+      if (copy) copy->run(buffers.workspace<float>(), buffers.out<float>(0), add);
       if (to_logical) to_logical->run(buffers.slot);
       if (!bias) return;
       column_sums(dtype, buffers.in<void>(1), rows, channels, add, buffers.out<float>(1),

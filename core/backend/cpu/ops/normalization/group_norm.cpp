@@ -8,6 +8,7 @@
 
 #include "core/backend/cpu/kernels.h"
 #include "core/backend/cpu/ops/normalization/grouped_samples.h"
+#include "core/backend/cpu/simd/narrowing.h"
 
 namespace trainctl::cpu {
 namespace {
@@ -101,9 +102,8 @@ struct Forward {
     const float *scale = average + columns, *shift = scale + columns;
     each_chunk_row(shape.each, chunk, [=, this](std::int64_t offset) TRAINCTL_INLINE {
       const T* xs = x + sample * shape.values() + offset;
-      T* ys = y + sample * shape.values() + offset;
-#pragma omp simd
-      for (std::int64_t c = 0; c < columns; ++c) ys[c] = store<T>((load(xs[c]) - average[c]) * scale[c] + shift[c]);
+      store_each(y + sample * shape.values() + offset, 0, columns,
+                 [=](std::int64_t c) TRAINCTL_INLINE { return (load(xs[c]) - average[c]) * scale[c] + shift[c]; });
     });
   }
 };
@@ -178,11 +178,9 @@ struct Gradient {
     each_chunk_row(shape.each, chunk, [=, this](std::int64_t row) TRAINCTL_INLINE {
       const std::int64_t start = sample * shape.values() + row;
       const T *dys = b.dy + start, *xs = b.x + start;
-      T* dxs = b.dx + start;
-#pragma omp simd
-      for (std::int64_t c = 0; c < columns; ++c) {
-        dxs[c] = store<T>(load(dys[c]) * scale[c] - offset[c] - (load(xs[c]) - average[c]) * slope[c]);
-      }
+      store_each(b.dx + start, 0, columns, [=](std::int64_t c) TRAINCTL_INLINE {
+        return load(dys[c]) * scale[c] - offset[c] - (load(xs[c]) - average[c]) * slope[c];
+      });
     });
   }
 };

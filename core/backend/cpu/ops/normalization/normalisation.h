@@ -6,6 +6,7 @@
 #include "core/backend/cpu/lower.h"
 #include "core/backend/cpu/ops/normalization/batch_statistics.h"
 #include "core/backend/cpu/simd/mask.h"
+#include "core/backend/cpu/simd/narrowing.h"
 #include "core/graph/ops/normalization/batch_norm.h"
 
 namespace trainctl::cpu {
@@ -43,18 +44,12 @@ void normalise(const ChannelShape& shape, const T* x, const T* residual, const F
   const std::int64_t grain = std::max<std::int64_t>(1, element_grain / columns);
   const auto rows = [=](std::int64_t begin, std::int64_t end) {
     simd([=]() TRAINCTL_INLINE {
-      for (std::int64_t row = begin; row < end; ++row) {
-        const T* xs = x + row * columns;
-        const T* rs = residual + (with_residual ? row * columns : 0);
-        T* ys = y + row * columns;
-#pragma omp simd
-        for (std::int64_t c = 0; c < columns; ++c) {
-          float value = factors.normalised(load(xs[c]), c);
-          if constexpr (with_residual) value += load(rs[c]);
-          if constexpr (relu) value = value < 0 ? 0.0f : value;
-          ys[c] = store<T>(value);
-        }
-      }
+      store_rows(y, begin, end, columns, [=](std::int64_t i, std::int64_t c) TRAINCTL_INLINE {
+        float value = factors.normalised(load(x[i]), c);
+        if constexpr (with_residual) value += load(residual[i]);
+        if constexpr (relu) value = value < 0 ? 0.0f : value;
+        return value;
+      });
     });
   };
   if (mask == nullptr) return parallel_ranges(shape.folded_rows(), grain, rows);
@@ -124,8 +119,14 @@ struct GradientBuffers {
   }
 };
 
+// The largest value that the forward pass rounds to 0 in T: all larger values become positive numbers. The instruction
+// that rounds to bfloat16 makes 0 of all denormal numbers.
 template <class T>
-inline constexpr float least = least_unmasked(std::is_same_v<T, float> ? DType::float32 : DType::bfloat16);
+float largest_rounded_to_0() {
+  if constexpr (std::is_same_v<T, float>) return least_unmasked(DType::float32);
+  constexpr float largest_denormal = 0x1.fffffcp-127f;
+  return narrows_by_instruction() ? largest_denormal : least_unmasked(DType::bfloat16);
+}
 
 // Writes the sums of dy f' and of dy f' (x - mean) over each channel to the totals, and dy f' to dresidual if there is
 // one.
@@ -133,6 +134,7 @@ template <class T, ReluMask mask, bool with_residual>
 void gradient_sums(const ChannelShape& shape, const Backward<T>& b, const Factors& factors, const Scratch& scratch) {
   const std::int64_t columns = shape.columns();
   float* partials = scratch.partials;
+  const float most_masked = largest_rounded_to_0<T>();
   channel_sums(
       shape,
       [=, &shape](std::int64_t chunk) TRAINCTL_INLINE {
@@ -143,7 +145,7 @@ void gradient_sums(const ChannelShape& shape, const Backward<T>& b, const Factor
         return [=](std::int64_t i, std::int64_t column) TRAINCTL_INLINE {
           const float x = load(b.x[i]);
           float dy = load(mask == ReluMask::bits ? b.dresidual[i] : b.dy[i]);
-          if constexpr (mask == ReluMask::x) dy = factors.normalised(x, column) > least<T> ? dy : 0.0f;
+          if constexpr (mask == ReluMask::x) dy = factors.normalised(x, column) > most_masked ? dy : 0.0f;
           if constexpr (mask == ReluMask::y) dy = load(b.y[i]) > 0 ? dy : 0.0f;
           if constexpr (with_residual && mask != ReluMask::bits) b.dresidual[i] = store<T>(dy);
           return Pair{dy, dy * (x - factors.mean[column])};
@@ -169,22 +171,22 @@ void gradient_by_input(const ChannelShape& shape, const Backward<T>& b, const Fa
   const float* dy_mean = constants + 3 * columns;
   const float* slope = constants + 4 * columns;
   const std::int64_t grain = std::max<std::int64_t>(1, element_grain / columns);
+  const float most_masked = largest_rounded_to_0<T>();
   parallel_ranges(shape.folded_rows(), grain, [=](std::int64_t begin, std::int64_t end) {
     simd([=]() TRAINCTL_INLINE {
-      for (std::int64_t row = begin; row < end; ++row) {
-        const T* dys = b.dy + row * columns;
-        const T* xs = b.x + row * columns;
-        T* dxs = b.dx + row * columns;
-        const bool shown = !masked || b.shown[row] != 0;
-#pragma omp simd
-        for (std::int64_t c = 0; c < columns; ++c) {
-          const float x = load(xs[c]);
-          float dy = load(dys[c]);
-          if constexpr (mask == ReluMask::x) dy = factors.normalised(x, c) > least<T> ? dy : 0.0f;
-          float value = dy - dy_mean[c] - (x - factors.mean[c]) * slope[c];
-          if constexpr (masked) value = shown ? value : dy;
-          dxs[c] = store<T>(value * factors.scale[c]);
-        }
+      const auto store_between = [=](std::int64_t first, std::int64_t last, bool shown) TRAINCTL_INLINE {
+        store_rows(b.dx, first, last, columns, [=](std::int64_t i, std::int64_t c) TRAINCTL_INLINE {
+          const float x = load(b.x[i]);
+          float dy = load(b.dy[i]);
+          if constexpr (mask == ReluMask::x) dy = factors.normalised(x, c) > most_masked ? dy : 0.0f;
+          const float through = dy - dy_mean[c] - (x - factors.mean[c]) * slope[c];
+          return (shown ? through : dy) * factors.scale[c];
+        });
+      };
+      if constexpr (masked) {
+        for (std::int64_t row = begin; row < end; ++row) store_between(row, row + 1, b.shown[row] != 0);
+      } else {
+        store_between(begin, end, true);
       }
     });
   });

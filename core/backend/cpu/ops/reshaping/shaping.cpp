@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "core/backend/cpu/kernels.h"
+#include "core/backend/cpu/onednn/blocked_copy.h"
 #include "core/backend/cpu/onednn/dnnl_kernel.h"
 #include "core/graph/ops/reshaping/columns.h"
 
@@ -154,6 +155,13 @@ Lowering lower_reorder(const LowerContext& context) {
   }
   const onednn::memory::desc source = descriptor(context.dnnl, from, to);
   const onednn::memory::desc target = descriptor(context.dnnl, to, from);
+  if (const auto copy = BlockedCopy::between(source, target)) {
+    Lowering lowering = own_kernel(
+        context, [copy = *copy](const Buffers& buffers) { copy.run(buffers.in<float>(0), buffers.out<float>(0)); });
+    lowering.inputs = {from};
+    lowering.outputs = {to};
+    return lowering;
+  }
   const dnnl::engine& engine = context.dnnl.engine();
   const dnnl::reorder::primitive_desc desc(engine, source, engine, target, attributes());
   Lowering lowering;

@@ -18,6 +18,12 @@ struct Square {
   std::int64_t row_step, column_step;
 };
 
+// Sets the values [first, last), a multiple of 16 values, to 0.
+template <class T>
+TRAINCTL_INLINE inline void set_zero(T* values, std::int64_t first, std::int64_t last) {
+  for (std::int64_t k = first; k < last; k += block) std::memset(values + k, 0, block * sizeof(T));
+}
+
 // Returns the square of size x size pixels of an image [rows, columns, channels] that begins at a row and column. If a
 // part of it lies outside of the image, it is copied to `copy` with zeros for that part.
 template <int size, class T>
@@ -26,15 +32,19 @@ TRAINCTL_INLINE inline Square<T> square_of(const T* image, std::int64_t rows, st
   if (row >= 0 && column >= 0 && row + size <= rows && column + size <= columns) {
     return {image + (row * columns + column) * channels, columns * channels, channels};
   }
-  alignas(64) static constexpr T zeros[block] = {};
-  for (int i = 0; i < size; ++i) {
-    for (int j = 0; j < size; ++j) {
-      const std::int64_t r = row + i, c = column + j;
-      const bool inside = r >= 0 && r < rows && c >= 0 && c < columns;
-      const T* from = inside ? image + (r * columns + c) * channels : zeros;
-      T* to = copy + (i * size + j) * channels;
-      for (std::int64_t k = 0; k < channels; k += block) std::memcpy(to + k, inside ? from + k : zeros, sizeof zeros);
+  const std::int64_t first = std::clamp<std::int64_t>(-column, 0, size) * channels;  // of a row of the copy
+  const std::int64_t last = std::clamp<std::int64_t>(columns - column, 0, size) * channels;
+  const std::int64_t values = size * channels;
+  T* to = copy;
+  for (std::int64_t r = row; r < row + size; ++r, to += values) {
+    if (r < 0 || r >= rows || first >= last) {
+      set_zero(to, 0, values);
+      continue;
     }
+    const T* from = image + (r * columns + column) * channels;
+    set_zero(to, 0, first);
+    for (std::int64_t k = first; k < last; k += block) std::memcpy(to + k, from + k, block * sizeof(T));
+    set_zero(to, last, values);
   }
   return {copy, size * channels, channels};
 }
