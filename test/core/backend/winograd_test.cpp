@@ -109,8 +109,9 @@ TEMPLATE_TEST_CASE("Winograd's convolutions have the values of naive loops, with
     const Value old = random_value(c.kernel(), DType::float32, 5);
     std::vector<double> y(dy.values.size()), dx(x.values.size()), dkernel(kernel.values.size());
     each_product(c, [&](std::size_t at_x, std::size_t at_kernel, std::size_t at_y) {
-      y[at_y] += x.values[at_x] * kernel.values[at_kernel];
-      dx[at_x] += dy.values[at_y] * kernel.values[at_kernel];
+      const double weight = round_to(dtype_of<T>, kernel.values[at_kernel]);
+      y[at_y] += x.values[at_x] * weight;
+      dx[at_x] += dy.values[at_y] * weight;
       dkernel[at_kernel] += x.values[at_x] * dy.values[at_y];
     });
     std::vector<double> leaky = y, relu = y, sum = dkernel;
@@ -140,6 +141,9 @@ TEMPLATE_TEST_CASE("Winograd's convolutions have the values of naive loops, with
       forward.run(in.data(), weights.data(), nullptr, 1.0f, result.data(), workspace.data());
       CHECK(largest_error(result, y) < tolerance);
       if (threads == 1) first_y = widened(result);
+      CHECK(widened(result) == first_y);
+      std::vector<T> rounded = values_of<T>(kernel);
+      forward.run(in.data(), rounded.data(), nullptr, 1.0f, result.data(), workspace.data());
       CHECK(widened(result) == first_y);
 
       result = unwritten<T>(dx.size());
@@ -316,7 +320,7 @@ TEST_CASE("Winograd's kernels round to bfloat16 like other kernels") {
   }
 }
 
-TEST_CASE("in bfloat16 Winograd's convolutions have no larger errors than oneDNN's, which round kernels") {
+TEST_CASE("in bfloat16 the errors of Winograd's convolutions are those of oneDNN's") {
   if (cpu::instruction_set() == cpu::InstructionSet::baseline || !cpu::has_bfloat16()) return;
   const auto backend = make_cpu_backend({.threads = 2});
   for (const ConvolutionCase& c : cases) {
@@ -325,8 +329,9 @@ TEST_CASE("in bfloat16 Winograd's convolutions have no larger errors than oneDNN
     const Value kernel = random_value(c.kernel(), DType::float32, 3);
     std::vector<double> y(dy.values.size()), dx(x.values.size());
     each_product(c, [&](std::size_t at_x, std::size_t at_kernel, std::size_t at_y) {
-      y[at_y] += x.values[at_x] * kernel.values[at_kernel];
-      dx[at_x] += dy.values[at_y] * kernel.values[at_kernel];
+      const double weight = round_to(DType::bfloat16, kernel.values[at_kernel]);
+      y[at_y] += x.values[at_x] * weight;
+      dx[at_x] += dy.values[at_y] * weight;
     });
     const auto error = [&](std::shared_ptr<const OpDef> op, const Value& in, const std::vector<double>& exact,
                            bool by_winograd) {
@@ -342,9 +347,9 @@ TEST_CASE("in bfloat16 Winograd's convolutions have no larger errors than oneDNN
       return std::sqrt(squares);
     };
     const auto forward = std::make_shared<Conv2d>(c.window, c.groups);
-    CHECK(error(forward, x, y, true) < error(forward, x, y, false));
+    CHECK(error(forward, x, y, true) < 1.02 * error(forward, x, y, false));
     const auto backward = std::make_shared<Conv2dGradInput>(c.window, c.groups, c.x);
-    CHECK(error(backward, dy, dx, true) < error(backward, dy, dx, false));
+    CHECK(error(backward, dy, dx, true) < 1.02 * error(backward, dy, dx, false));
   }
 }
 

@@ -23,21 +23,21 @@ std::optional<float> negative_slope(ActivationFunction function) {
   }
 }
 
-// The kernel for images of T.
-template <class T>
+// The kernel of this project for images of T and convolution kernels of K.
+template <class T, class K>
 OwnKernel winograd_kernel(const LowerContext& context, const WinogradConvolution& convolution, bool by_rule,
                           float slope) {
   const std::string implementation = winograd_name();
   const auto seconds = [&context, convolution, slope](double best_so_far) {
     const auto call = [&](const void* in, const void* kernel, void* out, void* workspace) {
-      convolution.run(static_cast<const T*>(in), static_cast<const float*>(kernel), nullptr, slope,
-                      static_cast<T*>(out), static_cast<float*>(workspace));
+      convolution.run(static_cast<const T*>(in), static_cast<const K*>(kernel), nullptr, slope, static_cast<T*>(out),
+                      static_cast<float*>(workspace));
     };
     return measure_own(context, convolution.workspace_bytes(), best_so_far, call);
   };
   const auto lower = [&context, convolution, slope, implementation] {
     const auto body = [convolution, slope, bias = context.op.inputs.size() > 2](const Buffers& buffers) {
-      convolution.run(buffers.in<T>(0), buffers.in<float>(1), bias ? buffers.in<float>(2) : nullptr, slope,
+      convolution.run(buffers.in<T>(0), buffers.in<K>(1), bias ? buffers.in<float>(2) : nullptr, slope,
                       buffers.out<T>(0), buffers.workspace<float>());
     };
     Lowering lowering = own_kernel(context, body, convolution.workspace_bytes());
@@ -50,15 +50,18 @@ OwnKernel winograd_kernel(const LowerContext& context, const WinogradConvolution
 std::vector<OwnKernel> winograd_kernels(const LowerContext& context, const WinogradConvolution& convolution,
                                         bool by_rule, float slope) {
   if (convolution.workspace_bytes() > WinogradConvolution::most_bytes) return {};
-  if (context.input(0).dtype == DType::float32) return {winograd_kernel<float>(context, convolution, by_rule, slope)};
-  return {winograd_kernel<Bf16>(context, convolution, by_rule, slope)};
+  const DType images = context.input(0).dtype, kernel = context.input(1).dtype;
+  if (images == DType::float32) return {winograd_kernel<float, float>(context, convolution, by_rule, slope)};
+  if (kernel == DType::float32) return {winograd_kernel<Bf16, float>(context, convolution, by_rule, slope)};
+  return {winograd_kernel<Bf16, Bf16>(context, convolution, by_rule, slope)};
 }
 
 }  // namespace
 
 std::vector<OwnKernel> own_convolutions(const LowerContext& context) {
-  const DType dtype = context.input(0).dtype;
-  if ((dtype != DType::float32 && dtype != DType::bfloat16) || context.input(1).dtype != DType::float32) return {};
+  const DType images = context.input(0).dtype, kernel = context.input(1).dtype;
+  if (images != DType::float32 && images != DType::bfloat16) return {};
+  if (kernel != DType::float32 && kernel != images) return {};  // bfloat16: gathered as such
   const Shape& in = context.input(0).shape;
   if (const auto* def = context.op.get_if<Conv2d>()) {
     const Shape& out = context.output(0).shape;

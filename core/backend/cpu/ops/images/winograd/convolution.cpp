@@ -79,9 +79,10 @@ std::int64_t WinogradConvolution::thread_values() const {
 
 std::int64_t WinogradConvolution::workspace_bytes() const { return 4 * (kernel_values() + threads_ * thread_values()); }
 
-// Transforms rows of the kernel, counted over all blocks of 16 output channels; a row is an input channel.
-template <int lanes>
-TRAINCTL_INLINE inline void WinogradConvolution::transform_kernel(const float* kernel, std::int64_t first,
+// Transforms rows of the kernel, counted over all blocks of 16 output channels; a row is an input channel. `rounded`
+// says that its values are rounded to bfloat16 before.
+template <int lanes, bool rounded, class Kernel>
+TRAINCTL_INLINE inline void WinogradConvolution::transform_kernel(const Kernel* kernel, std::int64_t first,
                                                                   std::int64_t last, float* transformed) const {
   using Vector = typename VectorOf<lanes>::Type;
   const std::int64_t in = shape_.in, out = shape_.out;
@@ -93,11 +94,12 @@ TRAINCTL_INLINE inline void WinogradConvolution::transform_kernel(const float* k
         Vector values[taps];
         for (int i = 0; i < taps; ++i) {
           if (backward_) {
-            const float* tap = kernel + ((taps - 1 - i) * taps + taps - 1 - j) * in * out + channel;
-            for (int lane = 0; lane < lanes; ++lane) values[i][lane] = tap[(first_out + l + lane) * in];
+            const Kernel* tap = kernel + ((taps - 1 - i) * taps + taps - 1 - j) * in * out + channel;
+            for (int lane = 0; lane < lanes; ++lane) values[i][lane] = cpu::load(tap[(first_out + l + lane) * in]);
           } else {
             load(kernel + ((i * taps + j) * in + channel) * out + first_out + l, values[i]);
           }
+          if constexpr (rounded) round_to_bf16(values[i]);
         }
         winograd::transform_kernel(values, columns[j]);
       }
@@ -193,14 +195,16 @@ TRAINCTL_INLINE inline void WinogradConvolution::compute(const Task<T>& task) co
   }
 }
 
-template <class T>
-void WinogradConvolution::run(const T* in, const float* kernel, const float* bias, float negative_slope, T* out,
+template <class T, class Kernel>
+void WinogradConvolution::run(const T* in, const Kernel* kernel, const float* bias, float negative_slope, T* out,
                               float* workspace) const {
   if (shape_.tiles() == 0) return;
   float* transformed = workspace;
   float* tiles = transformed + kernel_values();
   parallel_ranges(shape_.out / block * shape_.in, block, [&](std::int64_t first, std::int64_t last) {
-    with_lanes<float>([&](auto width) TRAINCTL_INLINE { transform_kernel<width()>(kernel, first, last, transformed); });
+    constexpr bool rounded = std::is_same_v<T, Bf16> && std::is_same_v<Kernel, float>;
+    with_lanes<float>([&](auto width)
+                          TRAINCTL_INLINE { transform_kernel<width(), rounded>(kernel, first, last, transformed); });
   });
   parallel_ranges(threads_, 1, [&](std::int64_t first_thread, std::int64_t last_thread) {
     for (std::int64_t thread = first_thread; thread < last_thread; ++thread) {
@@ -222,5 +226,6 @@ void WinogradConvolution::run(const T* in, const float* kernel, const float* bia
 
 template void WinogradConvolution::run(const float*, const float*, const float*, float, float*, float*) const;
 template void WinogradConvolution::run(const Bf16*, const float*, const float*, float, Bf16*, float*) const;
+template void WinogradConvolution::run(const Bf16*, const Bf16*, const float*, float, Bf16*, float*) const;
 
 }  // namespace trainctl::cpu

@@ -1,4 +1,4 @@
-// Computes 3x3 convolutions of stride 1 in float32 with 4 times fewer multiplications, by Winograd's minimal filtering:
+// Computes 3x3 convolutions of stride 1 with 4 times fewer multiplications in float32, by Winograd's minimal filtering:
 // A. Lavin and S. Gray, "Fast Algorithms for Convolutional Neural Networks", 2015.
 //
 // The output is cut into tiles of 4x4 pixels, each of which depends on 6x6 pixels of the input. At 36 points a tile of
@@ -10,6 +10,10 @@
 // The transforms add and subtract values of a tile, so that rounding errors are relative to the largest values of the
 // tile: values that are much smaller than others of the same tile are less precise than in a direct sum, and an
 // infinity or NaN makes all results of its tiles NaN. The results of other tiles and samples do not change.
+//
+// Images in bfloat16 are widened to float32 when they are transformed, and results are rounded once. Values in between
+// are float32: products of pairs of bfloat16 would take half the time, but the transforms would enlarge the errors of
+// rounded tiles.
 //
 // Images are NHWC, so vectors hold channels of a pixel. The gradient of a convolution with respect to its input is a
 // convolution of the gradient of the output with the flipped and transposed kernel.
@@ -49,16 +53,16 @@ class WinogradConvolution {
   static constexpr std::int64_t most_bytes = std::int64_t{256} << 20;
 
   // Writes the convolution of `in` with the kernel [3, 3, C, O] to `out`, plus the bias (unless null); negative values
-  // are then multiplied by `negative_slope`. The sums of a sample depend on its values and the shapes alone. The
-  // workspace must be aligned to 64 bytes.
-  template <class T>
-  void run(const T* in, const float* kernel, const float* bias, float negative_slope, T* out, float* workspace) const;
+  // are then multiplied by `negative_slope`. For images in bfloat16 the kernel is rounded to bfloat16, too. The sums of
+  // a sample depend on its values and the shapes alone. The workspace must be aligned to 64 bytes.
+  template <class T, class Kernel>
+  void run(const T* in, const Kernel* kernel, const float* bias, float negative_slope, T* out, float* workspace) const;
 
  private:
   template <class T>
   struct Task;
-  template <int lanes>
-  void transform_kernel(const float* kernel, std::int64_t first, std::int64_t last, float* transformed) const;
+  template <int lanes, bool rounded, class Kernel>
+  void transform_kernel(const Kernel* kernel, std::int64_t first, std::int64_t last, float* transformed) const;
   template <int lanes, class T>
   void transform_inputs(const Task<T>& task, std::int64_t first, std::int64_t count) const;
   template <int lanes, class T>

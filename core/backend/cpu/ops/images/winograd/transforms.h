@@ -69,8 +69,17 @@ TRAINCTL_INLINE inline void load(const Bf16* from, Vector& to) {
   to = (Vector)(__builtin_convertvector(bits, typename Bits::Wide) << 16);
 }
 
-// Writes values as T. Values of bfloat16 are rounded to nearest even, and NaN stays NaN; the processor's instruction,
-// which `rounds` says that it has, may make 0 of denormal numbers.
+// The values rounded to bfloat16, to nearest even, in the upper halves of their bits; NaN stays NaN.
+template <class Vector>
+TRAINCTL_INLINE inline void round_to_bf16(Vector& values) {
+  using Wide = typename BitsOf<Vector>::Wide;
+  const auto bits = (Wide)values;
+  const Wide rounded = values == values ? bits + 0x7fff + ((bits >> 16) & 1) : bits | 0x400000;
+  values = (Vector)(rounded & 0xffff0000);
+}
+
+// Writes values as T. Values of bfloat16 are rounded; the processor's instruction, which `rounds` says that it has, may
+// make 0 of denormal numbers.
 template <bool rounds, class Vector>
 TRAINCTL_INLINE inline void store_rounded(const Vector& from, float* to) {
   store(from, to);
@@ -85,10 +94,10 @@ TRAINCTL_INLINE inline void store_rounded(const Vector& from, Bf16* to) {
     return;
   }
 #endif
-  const auto bits = (typename Bits::Wide)from;
-  const auto upper = from == from ? bits + 0x7fff + ((bits >> 16) & 1) : bits | 0x400000;
-  const auto rounded = __builtin_convertvector(upper >> 16, typename Bits::Narrow);
-  std::memcpy(to, &rounded, sizeof rounded);
+  Vector rounded = from;
+  round_to_bf16(rounded);
+  const auto upper = __builtin_convertvector((typename Bits::Wide)rounded >> 16, typename Bits::Narrow);
+  std::memcpy(to, &upper, sizeof upper);
 }
 
 // sum += a * b, rounded once on any compiler. `a` is a vector or the same value in all lanes.
