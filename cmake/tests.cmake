@@ -20,6 +20,10 @@ target_link_libraries(trainctl_test_main PUBLIC Catch2::Catch2)
 set_source_files_properties(${PROJECT_SOURCE_DIR}/test/support/count_allocations.cpp
   ${PROJECT_SOURCE_DIR}/test/parallel/comm/allocation_test.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 
+# This test includes templates of kernels, whose loops have pragmas of OpenMP.
+set_source_files_properties(${PROJECT_SOURCE_DIR}/test/core/backend/winograd_test.cpp PROPERTIES
+  SKIP_UNITY_BUILD_INCLUSION ON COMPILE_OPTIONS -fopenmp-simd)
+
 # trainctl_test(FOLDER LABEL LIBRARIES...): builds the program test-FOLDER (with - instead of /) of the tests in
 # test/FOLDER. LABEL is `unit` if the tests start no rank and no command, and `runs` otherwise. CTest reserves two cores
 # for each `runs` test, except in the folders where most tests start one process or wait for most of their time.
