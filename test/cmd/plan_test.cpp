@@ -79,6 +79,7 @@ model:
       {"--ranks", "2", "--set", "strategy.shard=parameters"},
       {"--ranks", "2", "--set", "strategy.share=[1, 3]"},
       {"--ranks", "2", "--set", "train.gradient_accumulation=4"},
+      {"--ranks", "4", "--set", "strategy.pipeline=2"},
       {"--ranks", "5"}};
   for (const std::vector<std::string>& strategy : cases) check_same_memory(folder, config, strategy);
 }

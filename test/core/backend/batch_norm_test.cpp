@@ -64,7 +64,8 @@ std::vector<Value> gradient_inputs(const BatchNormAttributes& a, const Value& dy
 TEST_CASE("batch norm, its gradient and its inference follow the definition") {
   const auto backend = backend_under_test({.threads = GENERATE(1, 2)});
   const DType dtype = GENERATE(DType::float32, DType::bfloat16);
-  const Shape shape = GENERATE(Shape{4, 5, 7, 16}, Shape{33, 3}, Shape{2, 3, 3, 130}, Shape{64, 20, 20, 10});
+  const Shape shape =
+      GENERATE(Shape{4, 5, 7, 16}, Shape{33, 3}, Shape{2, 3, 3, 130}, Shape{64, 20, 20, 10}, Shape{3, 5, 600});
   const bool residual = GENERATE(false, true), relu = GENERATE(false, true), affine = GENERATE(false, true);
   CAPTURE(name_of(dtype), to_string(shape), residual, relu, affine);
   const BatchNormAttributes a{1e-3f, affine, affine, residual, relu};

@@ -126,7 +126,8 @@ void check_forward(const std::vector<Value>& got, const Forward& f, double count
 TEST_CASE("batch norm with a padding mask and its gradient follow the definition") {
   const auto backend = backend_under_test({.threads = GENERATE(1, 2)});
   const DType dtype = GENERATE(DType::float32, DType::bfloat16);
-  const Shape shape = GENERATE(Shape{4, 5, 7, 16}, Shape{33, 3}, Shape{2, 9, 130}, Shape{20, 200, 10}, Shape{9, 7, 72});
+  const Shape shape = GENERATE(Shape{4, 5, 7, 16}, Shape{33, 3}, Shape{2, 9, 130}, Shape{20, 200, 10}, Shape{9, 7, 72},
+                               Shape{3, 5, 600});
   const bool residual = GENERATE(false, true), relu = GENERATE(false, true), affine = GENERATE(false, true);
   const std::int64_t one_of = GENERATE(2, 40);  // one of so many positions is shown
   CAPTURE(name_of(dtype), to_string(shape), residual, relu, affine, one_of);
@@ -135,6 +136,9 @@ TEST_CASE("batch norm with a padding mask and its gradient follow the definition
   const double tolerance = dtype == DType::float32 ? 1e-4 : 3e-2;
   Operands o(shape, dtype, one_of);
   if (o.count() == 0) o.mask.values[7] = 1;
+  if (o.mask.values.size() == 4000) {  // sums are computed in chunks of rows, the first of which has no shown position
+    std::fill_n(o.mask.values.begin(), 1700, 0.0);
+  }
   const auto forward = run_op(*backend, std::make_shared<BatchNorm>(a), o.inputs(a));
   const Forward f = forward_of(o, a);
   REQUIRE(forward.size() == std::size_t{4} + a.masks_by_bits(shape.back()));

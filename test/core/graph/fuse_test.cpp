@@ -155,6 +155,29 @@ TEST_CASE("batch normalisation with relu is fused with max pooling after it in t
   }
 }
 
+TEST_CASE("batch normalisation with a padding mask is fused with relu, and not with max pooling after it") {
+  GraphMaker m({4, 6, 6, 5});
+  Tensor shown;
+  shown.name = "mask";
+  shown.type = {{4, 6, 6}, DType::uint8};
+  shown.role = Role::input;
+  const TensorId mask = m.graph.add_tensor(std::move(shown));
+  m.graph.inputs.push_back(mask);
+  BatchNormAttributes attributes;
+  attributes.masked = true;
+  const TensorId gamma = m.parameter("gamma", {5}, false), beta = m.parameter("beta", {5}, false);
+  const TensorId y = m.op(std::make_shared<BatchNorm>(attributes), {m.graph.inputs[0], gamma, beta, mask}, "n",
+                          {"output", "mean", "variance", "count"});
+  const Window window{{2, 2}, {2, 2}, {1, 1}, {}, {}};
+  m.op(std::make_shared<Pool2d>(PoolMode::max, window, true), {m.activation("r", y, ActivationKind::relu)}, "p",
+       {"output", "winners"});
+  const Graph fused = fuse(std::move(m.graph));
+  REQUIRE(fused.ops.size() == 2);
+  CHECK(lines(fused, fused.ops)[0] ==
+        "batch_norm (input, gamma, beta, mask) -> (r/output, n/mean, n/variance, n/count)");
+  CHECK(fused.ops[1].def->kind() != "batch_norm_pool");
+}
+
 TEST_CASE("of two normalised summands, the second becomes the residual of the first, which comes after it") {
   GraphMaker m({4, 8, 8, 5});
   const TensorId left = m.norm("n1", m.conv("c1", m.graph.inputs[0], 5));

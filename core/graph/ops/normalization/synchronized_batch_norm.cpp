@@ -116,6 +116,7 @@ void SynchronizedBatchNorm::differentiate(const Op& op, Differentiator& differen
 std::string SynchronizedBatchNormSums::attributes() const { return BatchNormGrad(a, accumulate).attributes(); }
 
 std::vector<TensorType> SynchronizedBatchNormSums::outputs(std::span<const TensorType> inputs) const {
+  require(!a.masked, "synchronized_batch_norm_sums: the sums are over all positions, and read no padding mask");
   std::vector<TensorType> types = BatchNormGrad(a, accumulate).outputs(inputs);
   types[0] = rows_per_channel(2, inputs[1]);
   return types;

@@ -33,6 +33,7 @@ Candidate gradient_candidate(const LowerContext& context) {
     if constexpr (width <= widest_masked) {
       if (a.masked) return by_input(gradient_by_input<T, width, mask_of_dx, InPlaceGradient, true>);
     }
+    require(!a.masked, "batch_norm_grad: this number of channels a thread has no kernel for padding masks");
     by_input(gradient_by_input<T, width, mask_of_dx, InPlaceGradient>);
   };
   return candidate;

@@ -87,7 +87,7 @@ TRAINCTL_INLINE inline void store_rounded(const Vector& from, float* to) {
 template <bool rounds, class Vector>
 TRAINCTL_INLINE inline void store_rounded(const Vector& from, Bf16* to) {
   using Bits = BitsOf<Vector>;
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(__clang__)
   if constexpr (rounds) {
     const auto rounded = __builtin_ia32_cvtneps2bf16_v16sf(from);
     std::memcpy(to, &rounded, sizeof rounded);
@@ -143,15 +143,17 @@ run_avx512_bf16(const Body& body) {
 }
 #endif
 
-// Calls body(Lanes{}) compiled for this processor, which must not be a baseline one, and for images of T. The body must
-// be inlinable (TRAINCTL_INLINE).
+// Calls body(Lanes{}) compiled for this processor, which must not be a baseline one, and for results of T. The body
+// must be inlinable (TRAINCTL_INLINE).
 template <class T, class Body>
 void with_lanes(const Body& body) {
 #if defined(__x86_64__)
   constexpr auto only = only_instruction_set;
   if constexpr (only != InstructionSet::avx2) {
-    if (std::is_same_v<T, Bf16> && narrows_by_instruction()) {
-      return run_avx512_bf16([&]() TRAINCTL_INLINE { body(Lanes<16, std::is_same_v<T, Bf16>>{}); });
+    if constexpr (std::is_same_v<T, Bf16>) {
+      if (narrows_by_instruction()) {
+        return run_avx512_bf16([&]() TRAINCTL_INLINE { body(Lanes<16, true>{}); });
+      }
     }
     if (instruction_set() == InstructionSet::avx512) {
       return run_avx512([&]() TRAINCTL_INLINE { body(Lanes<16, false>{}); });
