@@ -20,7 +20,7 @@ void read_one_decoder(const Json& json, DecoderOptions& options) {
     options.clean_up = value_or(json, "cleanup", true);
   } else if (type == "Metaspace") {
     options.space = value_or<std::string>(json, "replacement", "\u2581");
-    options.strip_first_space =
+    options.drop_first_spaces =
         value_or(json, "add_prefix_space", true) && value_or<std::string>(json, "prepend_scheme", "always") != "never";
   } else if (type == "BPEDecoder") {
     options.word_suffix = value_or<std::string>(json, "suffix", "</w>");

@@ -3,6 +3,7 @@
 #include "core/base/format.h"
 #include "io/text/files/json_parts.h"
 #include "io/text/models/bpe.h"
+#include "io/text/models/byte_characters.h"
 #include "io/text/models/unigram.h"
 #include "io/text/models/word_models.h"
 

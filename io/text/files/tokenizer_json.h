@@ -30,10 +30,4 @@ TokenizerJson parse_tokenizer_json(std::string_view text, const std::string& pat
 // The tokenizer of a file. Throws Error{data} that names a part that is wrong or not supported.
 std::unique_ptr<Tokenizer> read_tokenizer_json(std::string_view text, const std::string& path);
 
-// The bytes for which the characters of byte-level vocabularies stand: U+0120 for a space. False if a character stands
-// for no byte.
-bool bytes_of_characters(std::string_view characters, std::string& bytes);
-// The characters that stand for bytes.
-std::string characters_of_bytes(std::string_view bytes);
-
 }  // namespace trainctl

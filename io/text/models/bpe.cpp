@@ -6,6 +6,7 @@
 
 #include "core/base/format.h"
 #include "core/base/utf8.h"
+#include "io/text/models/byte_characters.h"
 
 namespace trainctl {
 namespace {
@@ -20,9 +21,11 @@ class BpeModel final : public Model {
     size_ = std::max(vocabulary_.size(), others_.empty() ? 0 : others_.rbegin()->first + 1);
     for (int byte = 0; byte < 256; ++byte) {
       const char one = static_cast<char>(byte);
-      of_byte_[static_cast<std::size_t>(byte)] =
-          options_.bytes ? vocabulary_.find({&one, 1}) : vocabulary_.find(format("<0x{:02X}>", byte));
+      const auto at = static_cast<std::size_t>(byte);
+      fallback_[at] = options_.byte_fallback ? vocabulary_.find(format("<0x{:02X}>", byte)) : no_token;
+      if (options_.bytes) of_byte_[at] = vocabulary_.find({&one, 1});
     }
+    lacks_bytes_ = options_.bytes && std::ranges::find(of_byte_, no_token) != of_byte_.end();
   }
 
   void encode(std::string_view piece, ModelScratch& scratch, std::vector<TokenId>& ids) const override {
@@ -32,8 +35,10 @@ class BpeModel final : public Model {
     }
     std::vector<TokenId>& symbols = scratch.merging.ids;
     symbols.clear();
-    if (options_.bytes) {
-      for (const char c : piece) add(of_byte_[static_cast<unsigned char>(c)], symbols);
+    if (lacks_bytes_) {
+      add_known_bytes(piece, symbols);
+    } else if (options_.bytes) {
+      for (const char c : piece) symbols.push_back(of_byte_[static_cast<unsigned char>(c)]);
     } else {
       add_characters(piece, scratch.text, symbols);
     }
@@ -50,20 +55,35 @@ class BpeModel final : public Model {
   }
   TokenId find(std::string_view text) const override { return vocabulary_.find(text); }
   TokenId size() const override { return size_; }
-  TokenId unknown() const override { return options_.unknown; }
+  // With a token for every byte, no text is unknown.
+  TokenId unknown() const override { return options_.bytes && !lacks_bytes_ ? no_token : options_.unknown; }
 
  private:
-  void add(TokenId id, std::vector<TokenId>& symbols) const {
-    if (id == no_token) id = options_.unknown;
-    if (id != no_token) symbols.push_back(id);
+  // Appends what stands for a character without a token: the ids of its bytes, or the unknown token. Returns whether it
+  // is unknown.
+  bool add_missing(std::string_view character, bool after_unknown, std::vector<TokenId>& symbols) const {
+    if (add_bytes(character, symbols)) return false;
+    const bool fused = options_.fuse_unknown && after_unknown;
+    if (options_.unknown != no_token && !fused) symbols.push_back(options_.unknown);
+    return true;
   }
 
   // Appends the ids of a character's bytes; false if one of them has no token.
   bool add_bytes(std::string_view character, std::vector<TokenId>& symbols) const {
-    const auto of = [this](char c) { return of_byte_[static_cast<unsigned char>(c)]; };
+    const auto of = [this](char c) { return fallback_[static_cast<unsigned char>(c)]; };
     if (std::any_of(character.begin(), character.end(), [&](char c) { return of(c) == no_token; })) return false;
     for (const char c : character) symbols.push_back(of(c));
     return true;
+  }
+
+  // As add_characters(), by the characters that stand for the bytes.
+  void add_known_bytes(std::string_view piece, std::vector<TokenId>& symbols) const {
+    bool after_unknown = false;
+    for (const char& c : piece) {
+      const TokenId id = of_byte_[static_cast<unsigned char>(c)];
+      if (id != no_token) symbols.push_back(id);
+      after_unknown = id == no_token && add_missing(characters_of_bytes({&c, 1}), after_unknown, symbols);
+    }
   }
 
   void add_characters(std::string_view piece, std::string& text, std::vector<TokenId>& symbols) const {
@@ -76,15 +96,8 @@ class BpeModel final : public Model {
       if (at + length == piece.size()) text += options_.word_suffix;
       const TokenId id = vocabulary_.find(text);
       at += length;
-      if (id != no_token) {
-        symbols.push_back(id);
-      } else if (options_.byte_fallback && add_bytes(text, symbols)) {
-      } else {
-        if (!(options_.fuse_unknown && after_unknown)) add(no_token, symbols);
-        after_unknown = true;
-        continue;
-      }
-      after_unknown = false;
+      if (id != no_token) symbols.push_back(id);
+      after_unknown = id == no_token && add_missing(text, after_unknown, symbols);
     }
   }
 
@@ -93,7 +106,8 @@ class BpeModel final : public Model {
   BpeOptions options_;
   OtherTokens others_;
   TokenId size_ = 0;
-  std::array<TokenId, 256> of_byte_ = {};
+  bool lacks_bytes_ = false;
+  std::array<TokenId, 256> of_byte_ = {}, fallback_ = {};  // the ids of bytes, and of the tokens <0x00> to <0xFF>
 };
 
 }  // namespace

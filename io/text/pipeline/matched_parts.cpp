@@ -8,12 +8,21 @@ void PartCollector::flush() {
   begin_ = end_;
 }
 
+// Whether the piece so far grows by a part.
+bool PartCollector::grows(bool matched) const {
+  return end_ > begin_ && ((part_ == MatchedPart::contiguous && matched == matched_) ||
+                           (part_ == MatchedPart::merged_with_previous && matched && !matched_) ||
+                           (part_ == MatchedPart::merged_with_next && matched_ && !matched));
+}
+
+void PartCollector::add_empty(bool matched) {
+  if (!grows(matched)) flush();
+  matched_ = matched;
+}
+
 void PartCollector::add(std::size_t end, bool matched) {
   if (end == end_) return;
-  const bool grows = end_ > begin_ && ((part_ == MatchedPart::contiguous && matched == matched_) ||
-                                       (part_ == MatchedPart::merged_with_previous && matched && !matched_) ||
-                                       (part_ == MatchedPart::merged_with_next && matched_ && !matched));
-  if (!grows) flush();
+  if (!grows(matched)) flush();
   end_ = end;
   matched_ = matched;
   if (part_ == MatchedPart::removed && matched) begin_ = end_;

@@ -16,11 +16,14 @@ class PartCollector {
 
   // Adds the part of `whole` up to the offset `end`; empty parts are ignored.
   void add(std::size_t end, bool matched);
+  // Adds an empty match, which separates the parts around it.
+  void add_empty(bool matched);
   // Appends what is left.
   void finish() { flush(); }
 
  private:
   void flush();
+  bool grows(bool matched) const;
 
   std::string_view whole_;
   MatchedPart part_;

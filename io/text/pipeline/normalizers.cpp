@@ -111,14 +111,9 @@ class ReplaceRegex final : public Normalizer {
   ReplaceRegex(const std::string& regex, std::string by) : regex_(regex), by_(std::move(by)) {}
   void normalize(std::string& text) const override {
     std::string out;
-    std::size_t done = 0, begin = 0, end = 0;
-    for (std::size_t at = 0; at <= text.size() && regex_.find(text, at, begin, end);) {
-      if (end > begin) {
-        out.append(text, done, begin - done).append(by_);
-        done = at = end;
-      } else {
-        at = begin + (begin < text.size() ? first_character(std::string_view(text).substr(begin)).length : 1);
-      }
+    std::size_t done = 0;
+    for (RegexMatches matches(regex_, text); matches.next(); done = matches.end()) {
+      out.append(text, done, matches.begin() - done).append(by_);
     }
     text = out.append(text, done);
   }

@@ -51,7 +51,7 @@ class Pipeline final : public Tokenizer {
   bool takes_any_bytes() const override { return any_bytes_; }
   const std::vector<SpecialToken>& special_tokens() const override { return special_; }
   std::optional<TokenId> unknown_token() const override {
-    const TokenId id = parts_.bytes ? no_token : parts_.model->unknown();  // every byte has a token
+    const TokenId id = parts_.model->unknown();
     return id == no_token ? std::nullopt : std::optional(id);
   }
   const std::vector<TokenId>& ids_before() const override { return parts_.before; }

@@ -8,9 +8,26 @@
 #include "core/base/format.h"
 #include "core/base/utf8.h"
 #include "io/text/pipeline/matched_parts.h"
+#include "io/text/pipeline/oniguruma.h"
 #include "io/text/unicode/characters.h"
 
 namespace trainctl {
+
+namespace {
+
+// Returns null for an expression that is wrong, and its error.
+pcre2_code* compile(const std::string& expression, int& error) {
+  PCRE2_SIZE offset = 0;
+  // As Oniguruma does for `tokenizers`: ^ and $ match at the beginning and end of each line, and lines end with \n.
+  const std::unique_ptr<pcre2_compile_context, void (*)(pcre2_compile_context*)> context(
+      pcre2_compile_context_create(nullptr), pcre2_compile_context_free);
+  pcre2_set_newline(context.get(), PCRE2_NEWLINE_LF);
+  return pcre2_compile(reinterpret_cast<PCRE2_SPTR>(expression.data()), expression.size(),
+                       PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C, &error, &offset,
+                       context.get());
+}
+
+}  // namespace
 
 struct Regex::Code {
   pcre2_code* code = nullptr;
@@ -19,19 +36,13 @@ struct Regex::Code {
 
 Regex::Regex(const std::string& expression) : code_(std::make_unique<Code>()), expression_(expression) {
   int error = 0;
-  PCRE2_SIZE offset = 0;
-  // As Oniguruma does for `tokenizers`: ^ and $ match at the beginning and end of each line, and lines end with \n.
-  const std::unique_ptr<pcre2_compile_context, void (*)(pcre2_compile_context*)> context(
-      pcre2_compile_context_create(nullptr), pcre2_compile_context_free);
-  pcre2_set_newline(context.get(), PCRE2_NEWLINE_LF);
-  code_->code =
-      pcre2_compile(reinterpret_cast<PCRE2_SPTR>(expression.data()), expression.size(),
-                    PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C, &error, &offset, context.get());
+  const auto compiles = [&error](const std::string& part) { return Code{compile(part, error)}.code != nullptr; };
+  code_->code = compile(pcre_of(expression, compiles), error);
   if (code_->code == nullptr) {
     PCRE2_UCHAR text[256] = {};
     pcre2_get_error_message(error, text, std::size(text));
-    throw Error(ErrorKind::data, format("the regular expression '{}' is wrong at byte {}: {}",
-                                        expression.substr(0, 200), offset, reinterpret_cast<const char*>(text)));
+    throw Error(ErrorKind::data, format("the regular expression '{}' is wrong: {}", expression.substr(0, 200),
+                                        reinterpret_cast<const char*>(text)));
   }
   pcre2_jit_compile(code_->code, PCRE2_JIT_COMPLETE);  // without it, matching is slower
 }
@@ -60,6 +71,19 @@ bool Regex::find(std::string_view text, std::size_t from, std::size_t& begin, st
   return end >= begin;
 }
 
+bool RegexMatches::next() {
+  while (!done_) {
+    const std::size_t last = end_;
+    if (at_ > text_.size() || !regex_->find(text_, at_, begin_, end_)) break;
+    at_ = end_;
+    if (begin_ < end_ || !any_ || end_ != last) return any_ = true;
+    // An empty match directly behind another one: the search goes on behind the next character.
+    at_ += end_ < text_.size() ? first_character(text_.substr(end_)).length : 1;
+  }
+  done_ = true;
+  return false;
+}
+
 namespace {
 
 // The text with the control character SUBSTITUTE for each byte that is not UTF-8.
@@ -86,10 +110,9 @@ class RegexStep final : public SplitStep {
       const bool valid = !find_invalid_utf8(piece);
       if (!valid) replaced = with_substitutes(piece);
       const std::string_view text = valid ? piece : replaced;
-      std::size_t begin = 0, end = 0;
-      for (std::size_t at = 0; at < text.size() && regex_.find(text, at, begin, end);) {
-        if (end > begin) parts.add(begin, inverted_), parts.add(end, !inverted_);
-        at = end > begin ? end : begin + (begin < text.size() ? first_character(text.substr(begin)).length : 1);
+      for (RegexMatches matches(regex_, text); matches.next();) {
+        parts.add(matches.begin(), inverted_);
+        matches.empty() ? parts.add_empty(!inverted_) : parts.add(matches.end(), !inverted_);
       }
       parts.add(piece.size(), inverted_);
       parts.finish();

@@ -1,4 +1,4 @@
-// Regular expressions of tokenizer.json, compiled by PCRE2 with Unicode properties.
+// Regular expressions of tokenizer.json, in Oniguruma's syntax, compiled by PCRE2 with Unicode properties.
 #pragma once
 
 #include <memory>
@@ -23,6 +23,26 @@ class Regex {
   struct Code;
   std::unique_ptr<Code> code_;
   std::string expression_;
+};
+
+// The matches in a text, in their order and without overlap. An empty match is one too, but not directly behind another
+// match. An empty text has none.
+class RegexMatches {
+ public:
+  // Both must outlive the object; the text is UTF-8.
+  RegexMatches(const Regex& regex, std::string_view text) : regex_(&regex), text_(text), done_(text.empty()) {}
+
+  // Moves to the next match; false if there is none. Throws as Regex::find.
+  bool next();
+  std::size_t begin() const { return begin_; }
+  std::size_t end() const { return end_; }
+  bool empty() const { return begin_ == end_; }
+
+ private:
+  const Regex* regex_;
+  std::string_view text_;
+  bool done_, any_ = false;  // whether no match is left, and whether one was found
+  std::size_t at_ = 0, begin_ = 0, end_ = 0;
 };
 
 }  // namespace trainctl

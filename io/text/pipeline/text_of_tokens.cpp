@@ -62,7 +62,7 @@ class TextDecoder final : public Decoder {
         return;
       }
     }
-    replace_all(token, options_.space, " ");
+    replace_all(token, options_.space, first_ && options_.drop_first_spaces ? "" : " ");
     if (!options_.word_suffix.empty() && token.ends_with(options_.word_suffix)) {
       token.resize(token.size() - options_.word_suffix.size());
       space_after_ = true;

@@ -17,6 +17,7 @@ struct DecoderOptions {
   enum class Join { bytes, characters, words } join = Join::bytes;
   std::string space;               // the text that stands for a space, such as "\u2581"; empty: none
   bool strip_first_space = false;  // the first space of a sequence is left out
+  bool drop_first_spaces = false;  // all texts `space` in the first token are left out
   bool byte_tokens = false;        // <0x00> to <0xFF> are bytes
   std::string continuing_prefix;   // words: what continuations begin with, such as "##"
   std::string word_suffix;         // what the last token of a word ends with, such as "</w>"

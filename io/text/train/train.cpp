@@ -7,7 +7,7 @@
 #include "core/base/format.h"
 #include "core/base/json.h"
 #include "core/base/table.h"
-#include "io/text/files/tokenizer_json.h"
+#include "io/text/models/byte_characters.h"
 #include "io/text/pipeline/normalizer.h"
 #include "io/text/pipeline/pre_tokenizer.h"
 #include "io/text/unicode/characters.h"

@@ -1,8 +1,9 @@
 // The characters that stand for bytes in byte-level vocabularies: a printable byte is the character of its code, the
 // others are U+0100 and the following.
+#include "io/text/models/byte_characters.h"
+
 #include <array>
 
-#include "io/text/files/tokenizer_json.h"
 #include "io/text/unicode/characters.h"
 
 namespace trainctl {

@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""Makes test/golden/tokenizers/steps.json: what tokenizers makes of texts by steps with regular expressions, by byte-level vocabularies that lack bytes,
+and by the decoder Metaspace.
+
+    python3 -m venv venv && venv/bin/pip install tokenizers==0.23.3
+    venv/bin/python test/golden/make_regexes.py
+"""
+import json
+import pathlib
+import random
+
+from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
+
+random.seed(64)
+EXPRESSIONS = [
+    r"\h+", r"[\H]", r"[^\h\s]+", r"\w", r"\w+|[^\w\s]+", r"[\W_]", r"[^\W_]+", r"\b", r"\B", r"\bb?", r"x*", r"(?=\p{Lu})",
+    r"(?<=\d)(?=(\d{3})+\b)", r"^", r"$", r"\s", r"[^\S\r\n]", r"\v", r"(?m:.)b", r"a{,2}", r"a{2}+", r"a{1,2}+", r"a{2}?", r"(?:a|b){1,2}+c?",
+    r"\p{Han}", r"[\p{Han}\p{Katakana}]+", r"\p{Arabic}+", r"\p{^L}", r"\p{Lowercase_Letter}", r"\p{letter}+", r"\p{Punct}", r"[[:punct:]]",
+    r"[[:alpha:]]+", r"[[:^alpha:]]+", r"[[:word:]]", r"[[:graph:]]+", r"[a-z&&[^aeiou]]+", r"[^a-z&&[^aeiou]]", r"[\p{L}&&[^\p{Han}]]+", r"[a[bc]d]+",
+    r"[]a]", r"[^]a]+", r"[a&&]", r"\u0041|[\u4e00-\u4e10]", r"\xe4\xb8\x80", r"\Qa", r"a(?i)b|c", r"(x(?i)y|z)w", r"x{2", r"(?x) a b # c",
+    r"(?<n>a)(b)\k<n>", r"(?i:'s|'t|'ll)| ?\p{L}+| ?\p{N}{1,3}+|\s+(?!\S)|\s+",
+]
+TEXTS = [
+    "a\nb", "aaaa aaaaa", "Qa ab ABC", "a_b c e\u0301 \u00b2\u00bd x\u00b2_\u00e9", "hello, [a-bcz] ]ab", "\u4e00\u4e8c\u306e\u3001\u30ab\u30bf\u30ab\u30ca\u30fc \u6f22\u5b57",
+    "aB aC C ab c xyw XZW zw", "ab1 [:^", "aba x{2 a**", "ab\ncd\n", "\x01 \x0b\u180e\u2028\u0085 x", "ag5-1234567 89", "\u0627\u0644\u0639\u060c \u0661\u0662",
+    "don't 123 4567 l'LL $+<", "\u0928\u092e\u0938\u094d\u0924\u0947 \u0e44\u0e17\u0e22", "A\u200dB\u200c 1_2", "\U0001f44d\U0001f3fd \U0001d7d8",
+]
+BEHAVIORS = ["isolated", "removed", "merged_with_previous", "merged_with_next", "contiguous"]
+
+
+def splits():
+    for expression in EXPRESSIONS:
+        for behavior, inverted in [("isolated", False)] + random.sample([(b, i) for b in BEHAVIORS for i in (False, True)], 2):
+            step = pre_tokenizers.Split(Regex(expression), behavior, inverted)
+            yield {"split": expression, "behavior": behavior.title().replace("_", ""), "invert": inverted,
+                   "pieces": [[piece for piece, _ in step.pre_tokenize_str(text)] for text in TEXTS]}
+
+
+def replacements():
+    for expression in (r"\b", r"x*", r"^", r"$", r"(?=a)", r"\h", r"\w", r"\p{Han}", r"[a-z&&[^aeiou]]"):
+        step = normalizers.Replace(Regex(expression), "-")
+        yield {"replace": expression, "replaced": [step.normalize_str(text) for text in TEXTS]}
+
+
+def encodings(tokenizer, texts):
+    for text in texts:
+        ids = tokenizer.encode(text, add_special_tokens=False).ids
+        yield {"text": text, "ids": ids, "decoded": tokenizer.decode(ids, skip_special_tokens=False)}
+
+
+def vocabularies():
+    """Bytes without tokens: unknown tokens that are fused or not, and tokens of the bytes of the characters that stand for bytes."""
+    for fused in (False, True):
+        for fallback in (False, True):
+            tokens = ["<unk>", "a", "b", "\u0120", "ab", "\u0120a"] + [f"<0x{byte:02X}>" for byte in range(256) if byte != 0x65] * fallback
+            tokenizer = Tokenizer(models.BPE(vocab={token: i for i, token in enumerate(tokens)}, merges=[("a", "b"), ("\u0120", "a")], unk_token="<unk>",
+                                             fuse_unk=fused, byte_fallback=fallback))
+            tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+            tokenizer.decoder = decoders.ByteLevel()
+            yield tokenizer, ["ab cd", "xyz a ab", "\u00e9\u00e9 a", "eab\n\nb", " a b e"]
+    # The decoder leaves out the texts of spaces in the first token only, and no spaces.
+    tokens = ["<unk>", "\u2581", "\u2581\u2581", "a", "\u2581a", " ", "\u2581\u2581a\u2581"]
+    for scheme in ("always", "first", "never"):
+        tokenizer = Tokenizer(models.WordLevel({token: i for i, token in enumerate(tokens)}, "<unk>"))
+        tokenizer.pre_tokenizer = pre_tokenizers.Split("|", "removed")
+        tokenizer.decoder = decoders.Metaspace(prepend_scheme=scheme)
+        yield tokenizer, ["\u2581\u2581|a", " |a", "\u2581\u2581a\u2581|\u2581a", "a|\u2581\u2581|\u2581a", "\u2581a|\u2581a"]
+
+
+cases = [{"texts": TEXTS}, *splits(), *replacements()]
+for each, given in vocabularies():
+    cases.append({"tokenizer": json.loads(each.to_str()), "encodings": list(encodings(each, given))})
+(pathlib.Path(__file__).parent / "tokenizers" / "steps.json").write_text("[\n" + ",\n".join(json.dumps(case, ensure_ascii=False, separators=(",", ":")) for case in cases) + "\n]\n")
