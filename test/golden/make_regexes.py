@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """Makes test/golden/tokenizers/steps.json: what tokenizers makes of texts by steps with regular expressions, by byte-level vocabularies that lack bytes,
-and by the decoder Metaspace.
+by the decoder Metaspace, and by the options of SentencePiece's models.
 
-    python3 -m venv venv && venv/bin/pip install tokenizers==0.23.3
+    python3 -m venv venv && venv/bin/pip install tokenizers==0.23.3 sentencepiece==0.2.3
     venv/bin/python test/golden/make_regexes.py
 """
 import json
 import pathlib
 import random
 
+import sentencepiece
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
 
 random.seed(64)
@@ -67,7 +68,23 @@ def vocabularies():
         yield tokenizer, ["\u2581\u2581|a", " |a", "\u2581\u2581a\u2581|\u2581a", "a|\u2581\u2581|\u2581a", "\u2581a|\u2581a"]
 
 
-cases = [{"texts": TEXTS}, *splits(), *replacements()]
+def models_of_sentencepiece():
+    """Models whose options decide how the beginning of a text and the unknown token are decoded."""
+    for name, dummy, extra in (("plain", False, False), ("dense", True, True)):
+        path = pathlib.Path(__file__).parent / "tokenizers" / f"sp_{name}.model"
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(["a cab is a bad cab", "bad dad had a cab", "a  dab of   feed"] * 4), model_prefix=str(path.with_suffix("")), vocab_size=16,
+            model_type="bpe", normalization_rule_name="identity", add_dummy_prefix=dummy, remove_extra_whitespaces=extra, unk_surface="??", minloglevel=2,
+            allow_whitespace_only_pieces=True, hard_vocab_limit=False)
+        path.with_suffix(".vocab").unlink()
+        model = sentencepiece.SentencePieceProcessor(model_file=str(path))
+        mark = model.piece_to_id("\u2581")
+        lists = [model.encode(text) for text in ("a cab", " a", "  a  bad", "xyz", " x a", "bad", "a zz  dad")]
+        lists += [[mark, mark, model.piece_to_id("a")], [mark, model.piece_to_id("\u2581a")], [model.unk_id(), mark]]
+        yield {"model": path.name, "encodings": [{"ids": ids, "decoded": model.decode(ids)} for ids in lists]}
+
+
+cases = [{"texts": TEXTS}, *splits(), *replacements(), *models_of_sentencepiece()]
 for each, given in vocabularies():
     cases.append({"tokenizer": json.loads(each.to_str()), "encodings": list(encodings(each, given))})
 (pathlib.Path(__file__).parent / "tokenizers" / "steps.json").write_text("[\n" + ",\n".join(json.dumps(case, ensure_ascii=False, separators=(",", ":")) for case in cases) + "\n]\n")

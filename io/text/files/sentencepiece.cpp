@@ -11,6 +11,7 @@ namespace trainctl {
 namespace {
 
 constexpr std::string_view space_mark = "\xe2\x96\x81";  // U+2581, which stands for a space in pieces
+constexpr std::string_view two_marks = "\xe2\x96\x81\xe2\x96\x81";
 const std::string sentencepiece_kind = "SentencePiece";
 
 using Processor = sentencepiece::SentencePieceProcessor;
@@ -35,16 +36,37 @@ class SentencePieceEncoder final : public Encoder {
   std::vector<int> pieces_;
 };
 
+// How the library shows the beginning of a text and the unknown token, which the model's options decide.
+struct Shown {
+  std::string unknown;            // what the unknown token is decoded to
+  bool drops_first_mark = false;  // the space that begins a text is the model's own
+  bool drops_more_marks = false;  // also those of further pieces that are nothing but this space
+};
+
+Shown shown_by(const Processor& processor) {
+  Shown shown;
+  if (processor.unk_id() >= 0) shown.unknown = processor.DecodeIds({processor.unk_id()});
+  std::vector<int> ids;
+  shown.drops_more_marks = processor.Encode(" ", &ids).ok() && ids.empty();
+  for (int id = 0; id < processor.GetPieceSize(); ++id) {
+    const std::string_view piece = processor.IdToPiece(id);
+    if (!piece.starts_with(space_mark) || processor.IsControl(id) || processor.IsUnknown(id)) continue;
+    shown.drops_first_mark = !processor.DecodeIds({id}).starts_with(' ') || piece.starts_with(two_marks);
+    if (!piece.starts_with(two_marks)) break;
+  }
+  return shown;
+}
+
 class SentencePieceDecoder final : public Decoder {
  public:
-  explicit SentencePieceDecoder(const Processor& processor) : processor_(processor) {}
+  SentencePieceDecoder(const Processor& processor, const Shown& shown) : processor_(processor), shown_(shown) {}
 
   void decode(TokenId id, std::string& text) override {
     if (id < 0 || id >= processor_.GetPieceSize()) throw_no_token(id, processor_.GetPieceSize());
     if (processor_.IsControl(id)) return;
     if (processor_.IsUnknown(id)) {
-      tail_.add(" \xe2\x81\x87 ", text);  // as the library shows it
-      first_ = false;
+      tail_.add(shown_.unknown, text);
+      first_ &= shown_.unknown.empty();
       return;
     }
     const std::string& piece = processor_.IdToPiece(id);
@@ -56,14 +78,18 @@ class SentencePieceDecoder final : public Decoder {
     }
     std::string_view rest = piece;
     std::string spaced;
-    if (first_ && rest.starts_with(space_mark)) rest.remove_prefix(space_mark.size());  // of the model's own prefix
+    bool dropped = false;
+    if (first_ && shown_.drops_first_mark && rest.starts_with(space_mark)) {
+      rest.remove_prefix(space_mark.size());
+      dropped = !shown_.drops_more_marks;
+    }
     while (!rest.empty()) {
       const bool mark = rest.starts_with(space_mark);
       mark ? spaced += ' ' : spaced += rest.front();
       rest.remove_prefix(mark ? space_mark.size() : 1);
     }
     tail_.add(spaced, text);
-    first_ = false;
+    first_ &= spaced.empty() && !dropped;
   }
 
   void finish(std::string& text) override {
@@ -73,6 +99,7 @@ class SentencePieceDecoder final : public Decoder {
 
  private:
   const Processor& processor_;
+  const Shown& shown_;
   Utf8Tail tail_;
   bool first_ = true;
 };
@@ -93,6 +120,7 @@ class SentencePieceTokenizer final : public Tokenizer {
     for (int id = 0; id < processor_.GetPieceSize(); ++id) {
       if (processor_.IsControl(id) || processor_.IsUnknown(id)) special_.push_back({processor_.IdToPiece(id), id});
     }
+    shown_ = shown_by(processor_);
   }
 
   std::string kind() const override { return sentencepiece_kind; }
@@ -107,10 +135,13 @@ class SentencePieceTokenizer final : public Tokenizer {
   std::unique_ptr<Encoder> make_encoder(SpecialText) const override {
     return std::make_unique<SentencePieceEncoder>(processor_);
   }
-  std::unique_ptr<Decoder> make_decoder() const override { return std::make_unique<SentencePieceDecoder>(processor_); }
+  std::unique_ptr<Decoder> make_decoder() const override {
+    return std::make_unique<SentencePieceDecoder>(processor_, shown_);
+  }
 
  private:
   Processor processor_;
+  Shown shown_;
   std::vector<SpecialToken> special_;
   std::vector<TokenId> none_;
 };

@@ -1,8 +1,9 @@
-// Compares steps with regular expressions, incomplete byte-level vocabularies and the decoder Metaspace with
-// tokenizers, by the values that test/golden/make_regexes.py has written.
+// Compares steps with regular expressions, incomplete byte-level vocabularies and decoders with tokenizers and
+// SentencePiece, by the values that test/golden/make_regexes.py has written.
 #include "core/base/error.h"
 #include "core/base/json.h"
 #include "io/text/files/tokenizer_json.h"
+#include "io/text/load.h"
 #include "io/text/pipeline/normalizer.h"
 #include "io/text/pipeline/pre_tokenizer.h"
 #include "test/catch.h"
@@ -89,6 +90,22 @@ TEST_CASE("bytes without tokens are unknown, and Metaspace decodes, as for token
     CHECK(tokenizer->unknown_token() == std::optional<TokenId>(0));
   }
   CHECK(compared == 35);
+}
+
+TEST_CASE("the options of SentencePiece's models decide how texts begin and what is unknown") {
+  int compared = 0;
+  for (const Json& one : cases()) {
+    if (!one.contains("model")) continue;
+    const std::string model = one.at("model");
+    const auto tokenizer = load_tokenizer(golden_path(model));
+    for (const Json& encoding : one.at("encodings")) {
+      const auto ids = encoding.at("ids").get<std::vector<TokenId>>();
+      CAPTURE(model, ids);
+      CHECK(tokenizer->decode(ids) == encoding.at("decoded").get<std::string>());
+      ++compared;
+    }
+  }
+  CHECK(compared == 20);
 }
 
 TEST_CASE("a regular expression without a translation is refused") {
