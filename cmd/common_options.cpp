@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <system_error>
 
+#include "cmd/number_checks.h"
 #include "cmd/one_of.h"
-#include "cmd/whole_number.h"
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/base/format.h"

@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "cmd/common_options.h"
+#include "cmd/number_checks.h"
 #include "cmd/one_of.h"
 #include "cmd/subcommands.h"
-#include "cmd/whole_number.h"
 #include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/base/format.h"
@@ -173,7 +173,7 @@ void add_generate_options(CLI::App& app, GenerateOptions& options) {
       ->add_option("--temperature", options.sampling.temperature,
                    "Divides the logits before tokens are drawn: below 1 likely tokens become likelier; 0 always takes "
                    "the likeliest token")
-      ->check(CLI::Range(0.0, 100.0))
+      ->check(number_between(0, 100))
       ->capture_default_str();
   group
       ->add_option("--top-k", options.sampling.top_k,
@@ -183,9 +183,10 @@ void add_generate_options(CLI::App& app, GenerateOptions& options) {
   group
       ->add_option("--top-p", options.sampling.top_p,
                    "Draws only from the fewest likeliest tokens that together have this probability")
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(number_between(0, 1))
       ->capture_default_str();
   group->add_option("--seed", options.sampling.seed, "Chooses among the texts that the network may write")
+      ->check(whole_number_from(0))
       ->capture_default_str();
   group->add_option("--stop", options.end.stop, "Ends the new text before this text; repeatable")
       ->type_name("TEXT")

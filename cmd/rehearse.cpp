@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "cmd/common_options.h"
+#include "cmd/number_checks.h"
 #include "cmd/subcommands.h"
 #include "core/base/error.h"
 #include "core/base/json.h"
@@ -47,7 +48,7 @@ Subcommand rehearse_subcommand() {
                            "Seconds after which a rank that hangs is given up, if cluster.timeout is longer; default: "
                            "30")
                 ->type_name("S")
-                ->check(CLI::Range(1.0, 1e6));
+                ->check(number_between(1, 1e6));
             app.add_flag("--keep", options->request.keeps, "Keeps the runs, in runs/<name>-rehearsal");
             return [options] { return run_rehearse(*options); };
           }};

@@ -5,9 +5,9 @@
 #include <string>
 
 #include "cmd/common_options.h"
+#include "cmd/number_checks.h"
 #include "cmd/one_of.h"
 #include "cmd/subcommands.h"
-#include "cmd/whole_number.h"
 #include "core/base/json.h"
 #include "parallel/launch/hosts.h"
 #include "parallel/launch/plan.h"

@@ -41,9 +41,15 @@ int run_tokenizer(const TokenizerCommand& command) {
   return tokenizer_train(options);
 }
 
-std::string check_tokens(const std::string& text) {
-  const auto count = parse_integer(text);
-  return count && *count >= 1 && *count <= 10'000'000 ? "" : "must be a number from 1 to 10000000";
+// Checks a number of tokens, or of occurrences.
+CLI::Validator count_from(std::int64_t least) {
+  return CLI::Validator(
+      [least](std::string& text) -> std::string {
+        const auto count = parse_integer(text);
+        if (count && *count >= least && *count <= 10'000'000) return "";
+        return format("must be a whole number from {} to 10000000, not '{}'", least, text);
+      },
+      "");
 }
 
 void add_training_options(CLI::App& app, TokenizerCommand& command) {
@@ -56,11 +62,11 @@ void add_training_options(CLI::App& app, TokenizerCommand& command) {
       ->check(one_of({"bpe", "wordpiece"}));
   only(app.add_option("--vocabulary-size", options.vocabulary_size, "train: the number of tokens; default: 32000"))
       ->type_name("N")
-      ->check(check_tokens);
+      ->check(count_from(1));
   only(app.add_option("--min-frequency", options.min_frequency,
                       "train: pairs that occur less often are not merged; default: 0"))
       ->type_name("N")
-      ->check(check_tokens);
+      ->check(count_from(0));
   only(app.add_option("--special", options.special,
                       "train: a special token (repeatable); default: <|endoftext|>, for wordpiece those of BERT"))
       ->type_name("TOKEN")

@@ -18,6 +18,7 @@
 #include "io/hugging_face/values.h"
 #include "io/weights/load.h"
 #include "io/yaml/yaml.h"
+#include "run/import/image_steps.h"
 
 namespace trainctl {
 namespace {
@@ -32,10 +33,11 @@ fs::path absolute_path(const std::string& folder) {
   return path.has_filename() ? path : path.parent_path();
 }
 
-std::string header(const std::string& name, const std::vector<std::string>& notes) {
+std::string header(const std::string& name, bool texts, const std::vector<std::string>& notes) {
   std::string text =
       format("# The network of {}, imported by trainctl. A config uses it with `include`, and adds\n", name);
-  text += "# the data and the rest of the training:\n#\n#   include: THIS_FILE\n#   data: {path: corpus/}\n";
+  text += "# the data and the rest of the training:\n#\n#   include: THIS_FILE\n";
+  text += texts ? "#   data: {path: corpus/}\n" : "#   data: {path: images/}\n";
   text += "#   train: {batch_size: 8, epochs: 1, optimizer: {name: adamw, learning_rate: 2e-5}}\n#\n";
   for (const std::string& note : notes) text += "# " + note + "\n";
   return text;
@@ -108,18 +110,16 @@ void add_text(const std::string& folder, const std::string& relative, const Hugg
   }
 }
 
-// Adds the keys of `data` for images.
+// Adds the keys of `data` for images, with which the network computes predictions of images before it has data.
 void add_images(const std::string& folder, const HuggingFaceNetwork& network, Node& data, HuggingFaceImport& result) {
-  Node sizes = sequence_node(), resize = map_node(), transform = sequence_node();
-  for (const std::int64_t size : {network.sample[0], network.sample[1]}) sizes.items.push_back(number_node(size));
-  append(resize, "resize", std::move(sizes));
-  transform.items.push_back(std::move(resize));
-  append(data, "transform", std::move(transform));
-  if (exists(folder + "/preprocessor_config.json")) {
-    result.notes.emplace_back(
-        "preprocessor_config.json says how the network's images were scaled: add `normalize` with its image_mean and "
-        "image_std to `transform`.");
-  }
+  append(data, "dataset", scalar_node("image_folder"));
+  append(data, "path", scalar_node("images"));
+  Node shape = sequence_node();
+  for (const std::int64_t size : network.sample.sizes()) shape.items.push_back(number_node(size));
+  append(data, "shape", std::move(shape));
+  if (const Node* classes = network.with.find("classes")) append(data, "classes", *classes);
+  append(data, "transform", image_steps(folder, network.sample, result.notes));
+  result.notes.emplace_back("`path` names the folder of images for training; predictions do not need it.");
 }
 
 // `model.weights`; a map if a config that includes this one may add a key.
@@ -163,7 +163,7 @@ HuggingFaceImport import_hugging_face(const std::string& folder, const std::stri
   append(document, "data", std::move(data));
   append(document, "model", std::move(model));
   if (!train.entries.empty()) append(document, "train", std::move(train));
-  result.config = header(imported_name(folder), result.notes) + to_yaml(document) + "\n";
+  result.config = header(imported_name(folder), has_text(network), result.notes) + to_yaml(document) + "\n";
   return result;
 }
 

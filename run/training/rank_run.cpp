@@ -47,7 +47,8 @@ void require_space(RankRun& run, const Job& job) {
     const std::string why = disk_space_problem(nearest_folder(run.files.directory->path()), bytes);
     if (why.empty()) return;
     throw Error(ErrorKind::resource, "no checkpoint can be written: " + why,
-                "make room there, or choose another run directory (--run-dir)");
+                why.ends_with("is read-only") ? "choose a run directory that can be written (--run-dir)"
+                                              : "make room there, or choose another run directory (--run-dir)");
   });
   attempt.throw_if_any_failed();
 }

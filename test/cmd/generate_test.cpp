@@ -216,6 +216,10 @@ TEST_CASE("wrong uses of --prompt are refused with what to do") {
   check({"--top-k", "3", "x.txt"}, "the options for texts need a prompt; add --prompt TEXT or --prompts FILE");
   check({"--prompts", "missing.txt"}, "missing.txt", 3);
   check({"--prompt", "a", "--temperatur", "0.5"}, "unknown option '--temperatur'; did you mean '--temperature'?");
+  check({"--prompt", "a", "--temperature", "nan"}, "--temperature: must be a number from 0 to 100, not 'nan'");
+  check({"--prompt", "a", "--top-p", "nan"}, "--top-p: must be a number from 0 to 1, not 'nan'");
+  check({"--prompt", "a", "--top-p", "1.5"}, "--top-p: must be a number from 0 to 1, not '1.5'");
+  check({"--prompt", "a", "--seed", "-1"}, "--seed: must be a whole number of at least 0, not '-1'");
   check({"--prompt", "a", "--otu", "x.jsonl"}, "unknown option '--otu'; did you mean '--out'?");
   folder.write("x.txt", "pack\nmy\n");
   check({"x.txt"}, "x.txt is text, and a language model predicts how a text goes on; --prompts x.txt continues each");

@@ -1,6 +1,7 @@
 // Tests the command import: imported networks have Keras' outputs in a run, files are replaced only with --force, and
 // invalid files are refused.
 #include <filesystem>
+#include <fstream>
 
 #include "core/base/format.h"
 #include "io/checkpoint/safetensors.h"
@@ -262,6 +263,47 @@ train: {batch_size: 2, max_steps: 1, optimizer: sgd}
   CHECK(unknown.code == 2);
   CHECK(
       contains(unknown.errors, "models/small/config.json: no preset of trainctl computes networks of the model_type"));
+}
+
+TEST_CASE("an imported network of images predicts without data, with the folder's scaling") {
+  const Folder folder;
+  fs::create_directories(folder / "models");
+  fs::copy(TRAINCTL_SOURCE_DIR "/test/golden/hugging_face/vit", folder / "models/vit", fs::copy_options::recursive);
+  const SafetensorsFile values(TRAINCTL_SOURCE_DIR "/test/golden/hugging_face/vit.safetensors");
+  write_array(folder, values, "input", "input.npy");
+  REQUIRE(trainctl(folder, {"import", "models/vit", "-o", "."}).code == 0);
+  const auto first = [&](const std::string& config) {
+    const Finished found = trainctl(folder, {"predict", config, "input.npy", "--out", "output.jsonl", "--quiet"});
+    CAPTURE(found.errors);
+    REQUIRE(found.code == 0);
+    std::ifstream file(folder / "output.jsonl");
+    std::string line;
+    std::getline(file, line);
+    return Json::parse(line)["output"].get<std::vector<double>>();
+  };
+  std::vector<float> output(static_cast<std::size_t>(values.header().find("output")->shape.count()));
+  values.read(*values.header().find("output"), output.data());
+  const std::vector<double> found = first("vit.yaml");
+  REQUIRE(found.size() == 3);
+  for (std::size_t i = 0; i < 3; ++i) CHECK(found[i] == Approx(output[i]).margin(1e-5));
+
+  // Images of (x - 0.5) / 0.25 after the scaling by 1/255 are the same images before it.
+  const std::string scaling =
+      R"({"size": 12, "image_mean": [0.5, 0.5], "image_std": [0.25, 0.25], "do_normalize": true})";
+  folder.write("models/vit/preprocessor_config.json", scaling);
+  REQUIRE(trainctl(folder, {"import", "models/vit", "-o", ".", "--force"}).code == 0);
+  const StoredTensor& tensor = *values.header().find("input");
+  std::vector<float> input(static_cast<std::size_t>(tensor.shape.count()));
+  values.read(tensor, input.data());
+  for (float& value : input) value = (value * 0.25F + 0.5F) * 255;
+  folder.write("input.npy", npy("<f4", "(3, 12, 12, 2)", raw(input)));
+  const std::vector<double> scaled = first("vit.yaml");
+  for (std::size_t i = 0; i < 3; ++i) CHECK(scaled[i] == Approx(output[i]).margin(1e-4));
+
+  folder.write("models/vit/preprocessor_config.json", R"({"image_mean": [0.5], "image_std": [0.25, 0.25]})");
+  const Finished refused = trainctl(folder, {"import", "models/vit", "-o", ".", "--force"});
+  CHECK(refused.code == 3);
+  CHECK(contains(refused.errors, "models/vit/preprocessor_config.json: 'image_mean' has 1 number, but the network's"));
 }
 
 }  // namespace trainctl::test::import_test

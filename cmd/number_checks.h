@@ -1,4 +1,4 @@
-// A validator of the command line: an option's value must be a whole number that is not too small.
+// Validators of the command line: an option's value must be a number in a range.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -17,6 +17,16 @@ inline CLI::Validator whole_number_from(std::int64_t least) {
     const auto number = parse_integer(value);
     if (number && *number >= least) return std::string();
     return format("must be a whole number of at least {}, not '{}'", least, value);
+  };
+  return CLI::Validator([check](std::string& value) { return check(value); }, "");
+}
+
+// Refuses numbers outside of a range, NaN, and texts that are no number. (CLI::Range takes NaN.)
+inline CLI::Validator number_between(double least, double most) {
+  const auto check = [least, most](const std::string& value) {
+    const auto number = parse_number(value);
+    if (number && *number >= least && *number <= most) return std::string();
+    return format("must be a number from {} to {}, not '{}'", least, most, value);
   };
   return CLI::Validator([check](std::string& value) { return check(value); }, "");
 }
