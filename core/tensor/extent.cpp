@@ -6,6 +6,7 @@
 #include <cstring>
 #include <functional>
 #include <queue>
+#include <tuple>
 #include <utility>
 
 #include "core/base/error.h"
@@ -157,12 +158,18 @@ std::int64_t copy_common(const Shape& tensor, const TensorExtent& from, const Vi
   return copied;
 }
 
-std::optional<CoverageProblem> find_coverage_problem(const Shape& tensor, std::span<const TensorExtent> extents) {
+namespace {
+
+// Walks through the runs of all extents in the order of their elements. If `kept` is not null, it tells of each extent
+// whether it was kept: one that begins with an element that a kept extent contains is dropped.
+std::optional<CoverageProblem> walk(const Shape& tensor, std::span<const TensorExtent> extents,
+                                    std::vector<bool>* kept) {
   std::vector<Runs> runs;
-  using Next = std::pair<std::int64_t, std::size_t>;  // (first element of the next run, index of its extent)
+  // The first element of the next run, whether the extent has not been kept yet, and the index of the extent.
+  using Next = std::tuple<std::int64_t, bool, std::size_t>;
   std::priority_queue<Next, std::vector<Next>, std::greater<>> queue;
   const auto enqueue = [&](std::size_t i) {
-    if (!runs[i].done()) queue.push({runs[i].first(), i});
+    if (!runs[i].done()) queue.push({runs[i].first(), kept != nullptr && !(*kept)[i], i});
   };
   for (const TensorExtent& extent : extents) {
     runs.emplace_back(tensor, extent);
@@ -171,10 +178,12 @@ std::optional<CoverageProblem> find_coverage_problem(const Shape& tensor, std::s
   std::int64_t covered = 0;  // each element before this one is in exactly one extent
   std::size_t last = 0;      // the extent that contains element covered - 1
   while (!queue.empty()) {
-    const auto [first, i] = queue.top();
+    const auto [first, is_new, i] = queue.top();
     queue.pop();
     if (first > covered) break;
+    if (first < covered && is_new) continue;
     if (first < covered) return CoverageProblem{first, false, last, i};
+    if (is_new) (*kept)[i] = true;
     covered = runs[i].end();
     last = i;
     runs[i].next();
@@ -182,6 +191,18 @@ std::optional<CoverageProblem> find_coverage_problem(const Shape& tensor, std::s
   }
   if (covered == tensor.count()) return std::nullopt;
   return CoverageProblem{covered, true};
+}
+
+}  // namespace
+
+std::optional<CoverageProblem> find_coverage_problem(const Shape& tensor, std::span<const TensorExtent> extents) {
+  return walk(tensor, extents, nullptr);
+}
+
+std::optional<CoverageProblem> choose_cover(const Shape& tensor, std::span<const TensorExtent> extents,
+                                            std::vector<bool>& chosen) {
+  chosen.assign(extents.size(), false);
+  return walk(tensor, extents, &chosen);
 }
 
 }  // namespace trainctl

@@ -85,4 +85,11 @@ struct CoverageProblem {
 // running time is proportional to the number of contiguous runs in the extents.
 std::optional<CoverageProblem> find_coverage_problem(const Shape& tensor, std::span<const TensorExtent> extents);
 
+// Chooses extents of which every element of the tensor is in exactly one. The extents are those of several replicas:
+// each replica has cut the tensor, or the same boxes of it, into extents, but not at the same elements. Returns the
+// coverage problem of the extents that it chose, if they do not contain all elements. The running time is that of
+// find_coverage_problem().
+std::optional<CoverageProblem> choose_cover(const Shape& tensor, std::span<const TensorExtent> extents,
+                                            std::vector<bool>& chosen);
+
 }  // namespace trainctl

@@ -52,15 +52,23 @@ ShardPlan::ShardPlan(std::span<const std::vector<NamedTensor>> of_ranks) {
       const auto is_equal = [&](const PlannedShard& shard) { return shard.extent == held.extent; };
       if (std::any_of(tensor.shards.begin(), tensor.shards.end(), is_equal)) continue;
       tensor.shards.push_back({held.extent, static_cast<int>(rank)});
-      writers.insert(static_cast<int>(rank));
     }
   }
   for (auto& [name, tensor] : planned) {
     std::vector<TensorExtent> extents;
     for (const PlannedShard& shard : tensor.shards) extents.push_back(shard.extent);
-    const auto problem = find_coverage_problem(tensor.shape, extents);
-    require(!problem, format("element {} of '{}' is held by no rank, or in two different shards",
+    // With tensor parallelism, ranks may have parts of different sizes. Their other parameters then lie at different
+    // places of the flat layouts, which data parallelism cuts into shards: such a parameter has several sets of shards.
+    std::vector<bool> chosen;
+    const auto problem = choose_cover(tensor.shape, extents, chosen);
+    require(!problem, format("element {} of '{}' is held by no rank, or in two shards of one replica",
                              problem ? problem->element : 0, name));
+    std::vector<PlannedShard> kept;
+    for (std::size_t i = 0; i < chosen.size(); ++i) {
+      if (chosen[i]) kept.push_back(std::move(tensor.shards[i]));
+    }
+    tensor.shards = std::move(kept);
+    for (const PlannedShard& shard : tensor.shards) writers.insert(shard.writer);
     tensors_.push_back(std::move(tensor));
   }
   writers_.assign(writers.begin(), writers.end());

@@ -27,7 +27,8 @@ struct PlannedTensor {
 class ShardPlan {
  public:
   // `of_ranks`: the tensors or shards that each rank holds; their memory is not read. Throws Error{internal} that names
-  // the tensor if its shards overlap without being equal, do not cover it, or differ in the tensor's shape.
+  // the tensor if its shards do not cover it, or differ in the tensor's shape. Replicas may have cut it differently:
+  // the plan has shards of which each element is in exactly one.
   explicit ShardPlan(std::span<const std::vector<NamedTensor>> of_ranks);
 
   // The tensors in bytewise order of their names.

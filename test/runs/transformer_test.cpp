@@ -105,7 +105,7 @@ std::vector<double> check_strategies(const Folder& folder, const std::string& co
   };
   for (const auto& [ranks, strategy] :
        {Case{2, "{tensor: 2}"}, Case{2, "{pipeline: 2}"}, Case{2, "{shard: parameters}"}, Case{4, "{tensor: 4}"},
-        Case{4, "{pipeline: 2, tensor: 2}"}}) {
+        Case{4, "{pipeline: 2, tensor: 2}"}, Case{4, "{shard: parameters, tensor: 2}"}}) {
     CAPTURE(ranks, strategy);
     const Trained together = train(folder, config, ranks, strategy);
     for (std::size_t i = 0; i < alone.losses.size(); ++i) {

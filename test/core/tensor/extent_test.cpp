@@ -1,6 +1,7 @@
 // Compares extents with loops over every element of random tensors.
 #include "core/tensor/extent.h"
 
+#include <algorithm>
 #include <random>
 
 #include "core/base/error.h"
@@ -161,6 +162,50 @@ TEST_CASE("the first element that is not in exactly one extent is found") {
   CHECK(whole > 1000);
   CHECK(gaps > 1000);
   CHECK(overlaps > 1000);
+}
+
+TEST_CASE("a cover is chosen among replicas that have cut the same boxes at different elements") {
+  std::mt19937 random(4);
+  int uneven = 0;
+  for (int trial = 0; trial < 3000; ++trial) {
+    Shape shape = random_shape(random);
+    if (shape.rank() == 0) continue;
+    const std::int64_t axis = below(random, shape.rank());
+    std::vector<TensorExtent> boxes, extents;
+    for (std::int64_t at = 0, size = 0; at < shape[axis]; at += size) {
+      size = 1 + below(random, shape[axis] - at);
+      std::vector<std::int64_t> offsets(static_cast<std::size_t>(shape.rank())), sizes = shape.sizes();
+      offsets[static_cast<std::size_t>(axis)] = at;
+      sizes[static_cast<std::size_t>(axis)] = size;
+      boxes.push_back(TensorExtent::box(shape, offsets, sizes));
+    }
+    for (const TensorExtent& box : boxes) {
+      for (std::int64_t replica = below(random, 3); replica >= 0; --replica) {
+        const std::int64_t count = box.count(shape);
+        for (std::int64_t at = 0, size = 0; at < count; at += size) {
+          size = 1 + below(random, count - at);
+          const TensorExtent extent = TensorExtent::range(shape, box, at, size);
+          if (std::ranges::find(extents, extent) == extents.end()) extents.push_back(extent);
+        }
+      }
+    }
+    std::shuffle(extents.begin(), extents.end(), random);
+    std::vector<bool> chosen;
+    CAPTURE(trial, shape.sizes(), extents.size());
+    REQUIRE_FALSE(choose_cover(shape, extents, chosen));
+    std::vector<TensorExtent> cover;
+    for (std::size_t i = 0; i < extents.size(); ++i) {
+      if (chosen[i]) cover.push_back(extents[i]);
+    }
+    CHECK_FALSE(find_coverage_problem(shape, cover));
+    uneven += cover.size() < extents.size() ? 1 : 0;
+  }
+  CHECK(uneven > 1000);
+  std::vector<bool> chosen;
+  const std::vector<TensorExtent> gap = {TensorExtent::range({9}, 0, 4), TensorExtent::range({9}, 3, 6)};
+  const auto problem = choose_cover({9}, gap, chosen);
+  REQUIRE(problem);
+  CHECK((problem->in_none && problem->element == 4));
 }
 
 TEST_CASE("extents that hold the same elements are equal") {
