@@ -279,7 +279,12 @@ TEST_CASE("an imported network of images predicts without data, with the folder'
     std::ifstream file(folder / "output.jsonl");
     std::string line;
     std::getline(file, line);
-    return Json::parse(line)["output"].get<std::vector<double>>();
+    std::vector<double> probabilities;
+    const Json prediction = Json::parse(line);
+    for (const auto& [name, probability] : prediction.at("probabilities").items()) {
+      probabilities.push_back(probability.get<double>());
+    }
+    return probabilities;
   };
   std::vector<float> output(static_cast<std::size_t>(values.header().find("output")->shape.count()));
   values.read(*values.header().find("output"), output.data());
