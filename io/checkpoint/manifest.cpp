@@ -88,7 +88,7 @@ class ManifestReader {
   [[noreturn]] void fail(const std::string& name, const Json& value) const {
     throw Error(ErrorKind::data, SourceLocation{path_},
                 format("the checkpoint is damaged: {} is {}", name, value.dump(-1, ' ', true).substr(0, 40)),
-                "--resume auto uses the newest whole checkpoint");
+                "--resume auto uses the newest whole checkpoint; to other commands, name the folder of an older one");
   }
 
   std::int64_t whole(const Json& value, const char* name, std::int64_t min, std::int64_t max) const {

@@ -97,7 +97,7 @@ std::vector<NamedTensor> read_shards(const std::string& path, const Manifest::Fi
 
 void throw_damaged(const std::string& path, const std::string& why) {
   throw Error(ErrorKind::data, SourceLocation{path}, "the checkpoint is damaged: " + why,
-              "--resume auto uses the newest whole checkpoint");
+              "--resume auto uses the newest whole checkpoint; to other commands, name the folder of an older one");
 }
 
 StoredTensors read_tensors(const std::string& checkpoint, const Manifest& manifest, SnapshotContent content) {

@@ -27,10 +27,11 @@ std::string on_not_finite(const RunSpec& spec) {
 // Returns the plan for the faults, given the undisturbed run.
 RehearsalPlan plan_of(const RehearsalRequest& request, const RunSpec& spec, const RehearsedRun& undisturbed) {
   if (undisturbed.steps < least_rehearsed_steps) {
+    const bool by_steps = spec.train.max_steps && *spec.train.max_steps < least_rehearsed_steps;
     throw Error(ErrorKind::config,
                 format("the run has {}, and a rehearsal needs at least {}", counted(undisturbed.steps, "step"),
                        least_rehearsed_steps),
-                "let it train longer: --set train.epochs=10");
+                format("let it train longer: --set train.{}", by_steps ? "max_steps=20" : "epochs=10"));
   }
   const double timeout = spec.cluster.timeout.value;
   return {.ranks = undisturbed.ranks,

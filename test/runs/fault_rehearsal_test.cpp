@@ -223,6 +223,11 @@ TEST_CASE("rehearse refuses a run that is too short") {
       trainctl(folder, {"rehearse", write_config(folder), "--ranks", "1", "--set", "train.epochs=1"});
   CHECK(refused.code == 2);
   CHECK(contains(refused.errors, "the run has 5 steps, and a rehearsal needs at least 8"));
+  CHECK(contains(refused.errors, "--set train.epochs=10"));
+  const Finished few =
+      trainctl(folder, {"rehearse", write_config(folder), "--ranks", "1", "--set", "train.max_steps=3"});
+  CHECK(few.code == 2);
+  CHECK(contains(few.errors, "--set train.max_steps=20"));
 }
 
 }  // namespace
