@@ -19,7 +19,7 @@ EXPRESSIONS = [
     r"\p{Han}", r"[\p{Han}\p{Katakana}]+", r"\p{Arabic}+", r"\p{^L}", r"\p{Lowercase_Letter}", r"\p{letter}+", r"\p{Punct}", r"[[:punct:]]",
     r"[[:alpha:]]+", r"[[:^alpha:]]+", r"[[:word:]]", r"[[:graph:]]+", r"[a-z&&[^aeiou]]+", r"[^a-z&&[^aeiou]]", r"[\p{L}&&[^\p{Han}]]+", r"[a[bc]d]+",
     r"[]a]", r"[^]a]+", r"[a&&]", r"\u0041|[\u4e00-\u4e10]", r"\xe4\xb8\x80", r"\Qa", r"a(?i)b|c", r"(x(?i)y|z)w", r"x{2", r"(?x) a b # c",
-    r"(?<n>a)(b)\k<n>", r"(?i:'s|'t|'ll)| ?\p{L}+| ?\p{N}{1,3}+|\s+(?!\S)|\s+",
+    r"(?<n>a)(b)\k<n>", r"[\p{Han}]+|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}&&[^\p{Han}]]+(?i:'s|'t|'ll)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s+", r"(?i:'s|'t|'ll)| ?\p{L}+| ?\p{N}{1,3}+|\s+(?!\S)|\s+",
 ]
 TEXTS = [
     "a\nb", "aaaa aaaaa", "Qa ab ABC", "a_b c e\u0301 \u00b2\u00bd x\u00b2_\u00e9", "hello, [a-bcz] ]ab", "\u4e00\u4e8c\u306e\u3001\u30ab\u30bf\u30ab\u30ca\u30fc \u6f22\u5b57",

@@ -144,7 +144,7 @@ CharacterSet ClassTranslator::property(std::string name, bool negated) const {
 }
 
 bool ClassTranslator::read_set(std::string_view expression, std::size_t& at, bool in_class, CharacterSet& set) const {
-  if (at + 1 >= expression.size()) return false;
+  if (at + 1 >= expression.size() || expression[at] != '\\') return false;
   const char letter = expression[at + 1];
   const bool negated = letter == 'H' || letter == 'W' || letter == 'S' || letter == 'P';
   if (letter == 'h' || letter == 'H') {
@@ -192,74 +192,90 @@ std::string ClassTranslator::read_character(std::string_view expression, std::si
   return "";
 }
 
+namespace {
+
+// What a class has read so far.
+struct ClassParts {
+  std::vector<Union> operands = std::vector<Union>(1);  // of `&&`
+
+  std::string& items() { return operands.back().items; }
+  void add(const CharacterSet& set) {
+    if (set.negated) {
+      operands.back().others.push_back(set.text());
+    } else {
+      items() += set.items;
+    }
+  }
+  bool ends_with_hyphen() { return items().ends_with('-') && !items().ends_with("\\-"); }
+  // A hyphen before or after a set is no range.
+  void end_range() {
+    if (ends_with_hyphen()) items().insert(items().size() - 1, 1, '\\');
+  }
+  std::string text(bool negated) const {
+    if (operands.size() == 1 && operands[0].others.empty()) return CharacterSet{operands[0].items, negated}.text();
+    std::string all;
+    for (std::size_t i = 0; i + 1 < operands.size(); ++i) all += "(?=" + operands[i].text() + ")";
+    all += operands.back().text();
+    return negated ? "(?:(?!" + all + ")(?s:.))" : "(?:" + all + ")";
+  }
+};
+
+}  // namespace
+
+// Reads a class of POSIX such as [:alpha:] or [:^alpha:]; false if there is none.
+bool ClassTranslator::read_posix(std::string_view expression, std::size_t& at, CharacterSet& set) const {
+  const std::string_view rest = expression.substr(at);
+  const std::size_t end = rest.starts_with("[:") ? rest.find(":]") : std::string_view::npos;
+  if (end == std::string_view::npos) return false;
+  const bool inverted = rest.starts_with("[:^");
+  const std::size_t begin = inverted ? 3 : 2;
+  const std::string name(end < begin ? "" : rest.substr(begin, end - begin));
+  if (name == "punct") {
+    set = {R"(\p{P}\p{S})"};
+  } else if (!named_set(name, set)) {
+    return false;
+  }
+  set.negated = set.negated != inverted;
+  at += end + 2;
+  return true;
+}
+
 std::string ClassTranslator::read_class(std::string_view expression, std::size_t& at, int level) const {
   if (level > most_levels) throw_untranslated(expression, format("has classes in classes, more than {}", most_levels));
   const std::size_t begin = at++;
   const bool negated = at < expression.size() && expression[at] == '^' && ++at > 0;
-  std::vector<Union> operands(1);
-  const auto add = [&operands](const CharacterSet& set) {
-    Union& last = operands.back();
-    if (set.negated) {
-      last.others.push_back(set.text());
-    } else {
-      last.items += set.items;
-    }
-  };
-  // A hyphen before or after a set is no range.
-  const auto end_range = [&operands] {
-    std::string& items = operands.back().items;
-    if (items.ends_with('-') && !items.ends_with("\\-")) items.insert(items.size() - 1, 1, '\\');
-  };
-  for (bool first = true;; first = false) {
-    if (at >= expression.size()) throw_untranslated(expression, format("has a class without an end at byte {}", begin));
+  ClassParts parts;
+  CharacterSet set;
+  for (bool first = true; at < expression.size(); first = false) {
     const std::string_view rest = expression.substr(at);
-    std::string& items = operands.back().items;
-    CharacterSet set;
-    const std::size_t colon = rest.starts_with("[:") ? rest.find(":]") : std::string_view::npos;
-    const bool inverted = rest.starts_with("[:^");
-    const std::string name(colon == std::string_view::npos ? ""
-                                                           : rest.substr(inverted ? 3 : 2, colon - (inverted ? 3 : 2)));
-    if (rest[0] == ']' && !first) {
-      ++at;
-      break;
-    }
+    if (rest[0] == ']' && !first) return ++at, parts.text(negated);
     if (rest.starts_with("&&")) {
-      operands.emplace_back();
+      parts.operands.emplace_back();
       at += 2;
-    } else if (name == "punct" || (!name.empty() && named_set(name, set))) {
-      end_range();
-      if (name == "punct") set = {R"(\p{P}\p{S})"};
-      add({set.items, set.negated != inverted});
-      at += colon + 2;
+    } else if (read_posix(expression, at, set)) {
+      parts.end_range();
+      parts.add(set);
     } else if (rest[0] == '[') {
-      if (items.ends_with('-') && !items.ends_with("\\-")) {
+      if (parts.ends_with_hyphen())
         throw_untranslated(expression, format("has a hyphen before a class at byte {}", at));
-      }
-      operands.back().others.push_back(read_class(expression, at, level + 1));
+      parts.operands.back().others.push_back(read_class(expression, at, level + 1));
+    } else if (read_set(expression, at, true, set)) {
+      parts.end_range();
+      parts.add(set);
+      if (expression.substr(at).starts_with('-')) parts.items() += "\\-", ++at;
     } else if (rest[0] == '\\') {
-      if (read_set(expression, at, true, set)) {
-        end_range();
-        add(set);
-        if (expression.substr(at).starts_with('-')) operands.back().items += "\\-", ++at;
-      } else if (const std::string character = read_character(expression, at); !character.empty()) {
-        items += character;
+      if (const std::string character = read_character(expression, at); !character.empty()) {
+        parts.items() += character;
       } else {
-        items += rest.substr(0, 2);
+        parts.items() += rest.substr(0, 2);
         at += std::min<std::size_t>(2, rest.size());
       }
-    } else if (rest[0] == ']') {
-      items += "\\]";
-      ++at;
     } else {
-      items += rest[0];
+      parts.items() += rest[0] == ']' ? "\\]" : std::string(rest.substr(0, 1));
       ++at;
     }
   }
-  if (operands.size() == 1 && operands[0].others.empty()) return CharacterSet{operands[0].items, negated}.text();
-  std::string all;
-  for (std::size_t i = 0; i + 1 < operands.size(); ++i) all += "(?=" + operands[i].text() + ")";
-  all += operands.back().text();
-  return negated ? "(?:(?!" + all + ")(?s:.))" : "(?:" + all + ")";
+  throw_untranslated(expression, format("has a class without an end at byte {}", begin));
 }
 
 }  // namespace trainctl

@@ -33,6 +33,7 @@ class ClassTranslator {
 
  private:
   CharacterSet property(std::string name, bool negated) const;
+  bool read_posix(std::string_view expression, std::size_t& at, CharacterSet& set) const;
   bool named_set(const std::string& name, CharacterSet& set) const;
 
   std::function<bool(const std::string&)> compiles_;
