@@ -10,7 +10,7 @@ import pathlib
 import random
 
 import sentencepiece
-from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
+from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
 
 random.seed(64)
 EXPRESSIONS = [
@@ -59,6 +59,12 @@ def vocabularies():
             tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
             tokenizer.decoder = decoders.ByteLevel()
             yield tokenizer, ["ab cd", "xyz a ab", "\u00e9\u00e9 a", "eab\n\nb", " a b e"]
+    # The white space that an added token takes may hold further ones.
+    tokenizer = Tokenizer(models.WordLevel({"<unk>": 0, "a": 1, "b": 2}, "<unk>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    tokenizer.add_tokens([AddedToken("<m>", lstrip=True, rstrip=True), AddedToken("\n\n", rstrip=True, normalized=False),
+                          AddedToken("\t", lstrip=True, normalized=False)])
+    yield tokenizer, ["a\n\n\n\n  b", "a <m>\n\n b", "a <m> \t b", "a \t\t <m> <m> b", "<m>\n\n\n\t<m>"]
     # The decoder leaves out the texts of spaces in the first token only, and no spaces.
     tokens = ["<unk>", "\u2581", "\u2581\u2581", "a", "\u2581a", " ", "\u2581\u2581a\u2581"]
     for scheme in ("always", "first", "never"):

@@ -74,9 +74,9 @@ std::int32_t AddedTokens::longest_at(std::string_view text, std::size_t at) cons
   return longest;
 }
 
-bool AddedTokens::find(std::string_view text, std::size_t from, SpecialText special, Match& match) const {
+bool AddedTokens::find(std::string_view text, std::size_t done, SpecialText special, Match& match) const {
   if (tokens_.empty()) return false;
-  for (std::size_t at = from; at < text.size(); ++at) {
+  for (std::size_t at = match.next; at < text.size(); ++at) {
     if (only_first_ >= 0) {
       const void* found = std::memchr(text.data() + at, only_first_, text.size() - at);
       if (found == nullptr) return false;
@@ -88,7 +88,7 @@ bool AddedTokens::find(std::string_view text, std::size_t from, SpecialText spec
     const std::int32_t index = longest_at(text, at);
     if (index < 0) continue;
     const AddedToken& token = tokens_[static_cast<std::size_t>(index)];
-    match = {at, at + token.text.size(), token.id};
+    match = {at, at + token.text.size(), token.id, at + token.text.size()};
     const bool refused = (token.special && special == SpecialText::plain) ||
                          (token.single_word &&
                           (ends_with_word(text.substr(0, match.begin)) || begins_with_word(text.substr(match.end))));
@@ -97,18 +97,23 @@ bool AddedTokens::find(std::string_view text, std::size_t from, SpecialText spec
       continue;
     }
     if (token.left_strip) {
-      while (match.begin > from) {
-        const std::size_t before = last_character(text.substr(from, match.begin - from)) + from;
+      while (match.begin > done) {
+        const std::size_t before = last_character(text.substr(done, match.begin - done)) + done;
         if (!is_white_space(first_character(text.substr(before)).code)) break;
         match.begin = before;
       }
     }
+    if (token.left_strip) match.begin = std::max(match.begin, done);
     if (token.right_strip) {
       while (match.end < text.size()) {
         const Character next = first_character(text.substr(match.end));
         if (!is_white_space(next.code)) break;
         match.end += next.length;
       }
+    }
+    if (match.begin >= match.end) {  // the token before it has taken all of it
+      at = match.next - 1;
+      continue;
     }
     return true;
   }

@@ -22,7 +22,8 @@ struct AddedToken {
   bool normalized = false;   // is looked for in the normalized text
 };
 
-// The places of added tokens in a text: of those that begin first the longest, without overlap.
+// The places of added tokens in a text: of those that begin first the longest, without overlap. The white space that a
+// token takes may hold further tokens, as for `tokenizers`.
 class AddedTokens {
  public:
   AddedTokens() = default;
@@ -48,13 +49,15 @@ class AddedTokens {
   struct Match {
     std::size_t begin = 0, end = 0;
     TokenId id = 0;
+    std::size_t next = 0;  // where the search for the next token begins: the end of the token's own text
   };
   struct Node {
     unsigned char byte = 0;
     std::int32_t child = -1, sibling = -1, token = -1;  // indices of nodes, and of a token that ends here
   };
 
-  bool find(std::string_view text, std::size_t from, SpecialText special, Match& match) const;
+  // Moves from a match to the next one. `done`: the end of the last match, behind which white space may be taken.
+  bool find(std::string_view text, std::size_t done, SpecialText special, Match& match) const;
   std::int32_t longest_at(std::string_view text, std::size_t at) const;
 
   std::vector<AddedToken> tokens_;            // in the order of their ids

@@ -73,7 +73,7 @@ TEST_CASE("regular expressions replace parts of texts, and empty matches, as the
   CHECK(compared > 150);
 }
 
-TEST_CASE("bytes without tokens are unknown, and Metaspace decodes, as for tokenizers") {
+TEST_CASE("bytes without tokens, white space around added tokens, and Metaspace's decoder are those of tokenizers") {
   int compared = 0;
   for (const Json& one : cases()) {
     if (!one.contains("tokenizer")) continue;
@@ -84,12 +84,13 @@ TEST_CASE("bytes without tokens are unknown, and Metaspace decodes, as for token
       const std::string text = encoding.at("text");
       CAPTURE(text);
       CHECK(ids_of(*tokenizer, text) == ids);
-      if (tokenizer->kind() == "WordLevel") CHECK(tokenizer->decode(ids) == encoding.at("decoded").get<std::string>());
+      if (one.at("tokenizer").at("added_tokens").empty() && tokenizer->kind() == "WordLevel")
+        CHECK(tokenizer->decode(ids) == encoding.at("decoded").get<std::string>());
       ++compared;
     }
     CHECK(tokenizer->unknown_token() == std::optional<TokenId>(0));
   }
-  CHECK(compared == 35);
+  CHECK(compared == 40);
 }
 
 TEST_CASE("the options of SentencePiece's models decide how texts begin and what is unknown") {
