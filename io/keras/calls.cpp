@@ -51,12 +51,13 @@ void collect(const Json& value, CallArguments& arguments) {
 
 // Adds named arguments. `training=False` is ignored, since an imported network is built for evaluation. The tensors of
 // an operation, of attention or of a recurrent layer may be named, too; they are in the order of Keras' positional
-// arguments.
+// arguments. Keras 3 also saves the masks that follow from its embeddings as arguments.
 void add_named(const Json& named, CallArguments& arguments) {
   static constexpr std::array operands{
       "x",     "y",     "x1",  "x2",        "inputs",   "decoder_sequence", "encoder_sequence",
       "query", "value", "key", "sequences", "sequence", "initial_state"};
   static constexpr std::array off{"training", "return_attention_scores"};
+  static constexpr std::array masks{"mask", "query_mask", "value_mask", "key_mask"};
   for (const char* operand : operands) {
     if (const auto value = named.find(operand); value != named.end()) collect(*value, arguments);
   }
@@ -65,11 +66,11 @@ void add_named(const Json& named, CallArguments& arguments) {
     if (value.is_null() || key == "name" || is_in(operands) || (value == false && is_in(off))) continue;
     if (key == "use_causal_mask" && value.is_boolean()) {
       arguments.use_causal_mask = value.get<bool>();
-    } else if (key == "mask") {
-      CallArguments mask;
+    } else if (is_in(masks)) {
+      CallArguments mask;  // no tensor if the inputs have no masks: [null, null]
       collect(value, mask);
-      arguments.masks = std::move(mask.tensors);
-      if (arguments.masks.empty() || !mask.other.empty()) arguments.other = key;
+      arguments.masks.insert(arguments.masks.end(), mask.tensors.begin(), mask.tensors.end());
+      if (mask.operands.size() != mask.tensors.size() || !mask.other.empty()) arguments.other = key;
     } else {
       arguments.other = key;
     }

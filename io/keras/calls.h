@@ -21,7 +21,7 @@ struct LayerOutput {
 struct CallArguments {
   std::vector<LayerOutput> tensors;
   std::vector<std::optional<double>> operands;  // the arguments in their order: a number, or empty for a tensor
-  std::vector<LayerOutput> masks;               // the tensors of the argument `mask`
+  std::vector<LayerOutput> masks;               // the tensors of the arguments `mask`, `query_mask` and so on
   std::optional<bool> use_causal_mask;
   std::string other;  // an argument of another kind that has an effect; "" if there is none
 };

@@ -8,6 +8,7 @@
 
 #include "core/base/format.h"
 #include "core/base/json_parse.h"
+#include "core/base/table.h"
 #include "core/layers/model/model.h"
 #include "core/layers/model/model_options.h"
 #include "core/layers/model/names.h"
@@ -157,6 +158,7 @@ class Importer {
     note_open_inputs();
     note_left_out();
     note_masks();
+    note_precision();
     build(model, written.layers, result);
     append(model, "weights", scalar_node(weights_file_));
     const CompiledWith compiled = compiled_with(saved.value("compile_config", Json()));
@@ -218,7 +220,25 @@ class Importer {
     if (!attends || !pads) return;
     notes_.push_back(
         "Padding masks go on after layers of attention with heads. In Keras 3.15 such a layer removes the masks of its "
-        "inputs, so that layers that also read these inputs do not see them; values at padding may differ there.");
+        "inputs, so that layers that also read these inputs do not see them; values at padding may differ there, and "
+        "with them the result of a layer without masks that reads padding, such as Flatten or GlobalMaxPooling1D.");
+  }
+
+  // Says that results differ by rounding from those of layers that Keras computes in a shorter dtype.
+  void note_precision() {
+    std::set<std::string> dtypes, layers;
+    for (std::size_t i = 0; i < translations_.size(); ++i) {
+      if (translations_[i].half_precision.empty()) continue;
+      dtypes.insert(translations_[i].half_precision);
+      layers.insert(network_.uses[i].name);
+    }
+    if (layers.empty()) return;
+    std::string names;
+    for (const std::string& dtype : dtypes) names += (names.empty() ? "" : " and ") + dtype;
+    notes_.push_back(format(
+        "Keras computes {} in {}; here all layers are computed in float32, or as `train.precision` sets. The "
+        "outputs differ by the rounding.",
+        layers.size() == 1 ? "the layer '" + *layers.begin() + "'" : counted(std::ssize(layers), "layer"), names));
   }
 
   // Adds the notes to the errors: layers that do not fit each other may fit with samples of another size.

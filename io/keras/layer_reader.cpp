@@ -9,6 +9,7 @@
 #include "core/layers/activations.h"
 #include "core/layers/initializers.h"
 #include "io/keras/values.h"
+#include "io/weights/keras_layers.h"
 
 namespace trainctl {
 namespace {
@@ -32,7 +33,7 @@ Node options_of(const Json& config) {
 LayerReader::LayerReader(const LayerUse& use, const std::string& version, const std::string& path, Reader& reader)
     : use_(use), config_(use.layer->at("config")), version_(version), path_(path), reader_(reader) {}
 
-std::string LayerReader::kind() const { return use_.layer->at("class_name").get<std::string>(); }
+std::string LayerReader::kind() const { return layer_class(*use_.layer); }
 
 void LayerReader::error(const std::string& message) {
   reader_.error({path_}, format("{} '{}': {}", kind(), use_.name, message));
@@ -63,12 +64,15 @@ void LayerReader::copy(const std::string& key, Node& options) {
                                       "size",        "padding", "cropping"};
   const Json& value = take(key);
   if (value.is_null()) return;
+  const auto append_known = [&](Node node) {  // a value that was reported is a null node
+    if (!node.is_null()) append(options, key, std::move(node));
+  };
   if (key.ends_with("_initializer")) {
-    append(options, key, initializer(key, value));
+    append_known(initializer(key, value));
   } else if (key.ends_with("_regularizer")) {
     if (Node penalty = regularizer(key, value); !penalty.entries.empty()) append(options, key, std::move(penalty));
   } else if (key.ends_with("activation")) {
-    append(options, key, activation(key, value));
+    append_known(activation(key, value));
   } else {
     const bool window = std::find(windows.begin(), windows.end(), key) != windows.end();
     try {
@@ -102,7 +106,7 @@ void LayerReader::finish(Translation& result) {
   const Json& trainable = take("trainable");
   result.trainable = trains_inside_ && (!trainable.is_boolean() || trainable.get<bool>());
   read_axes(result);
-  check_dtype();
+  read_dtype(result);
   for (const auto& [key, value] : config_.items()) {
     if (taken_.contains(key) || ignored.contains(key)) continue;
     if (key == "data_format") {
@@ -137,12 +141,26 @@ void LayerReader::read_axes(Translation& result) {
 }
 
 // Accepts all floating-point types: the config sets the precision by `train.precision`.
-void LayerReader::check_dtype() {
-  static constexpr std::array known{"float32", "float64", "float16", "bfloat16", "mixed_float16", "mixed_bfloat16"};
+void LayerReader::read_dtype(Translation& result) {
+  static constexpr std::array full{"float32", "float64"};
+  static constexpr std::array half{"float16", "bfloat16", "mixed_float16", "mixed_bfloat16"};
   const Json& dtype = take("dtype");
   if (dtype.is_null()) return;
-  const std::string name = dtype.is_object() ? dtype.at("config").value("name", "") : dtype.get<std::string>();
-  if (std::find(known.begin(), known.end(), name) == known.end()) no_counterpart("dtype", dtype);
+  const Json no_options = Json::object();
+  const Json& options = dtype.is_object() ? dtype.at("config") : no_options;
+  if (const auto mode = options.find("mode"); mode != options.end()) {
+    take("quantization_config");
+    return error(
+        format("its weights are quantized ({}), which has no counterpart in trainctl: save the network before "
+               "it is quantized",
+               mode->is_string() ? mode->get<std::string>() : shortened(*mode)));
+  }
+  const std::string name = dtype.is_object() ? options.value("name", "") : dtype.get<std::string>();
+  if (std::ranges::find(half, name) != half.end()) {
+    result.half_precision = name;
+  } else if (std::ranges::find(full, name) == full.end()) {
+    no_counterpart("dtype", dtype);
+  }
 }
 
 Node LayerReader::initializer(const std::string& key, const Json& value) {

@@ -38,7 +38,7 @@ class LayerReader {
 
  private:
   void read_axes(Translation& result);
-  void check_dtype();
+  void read_dtype(Translation& result);
   Node initializer(const std::string& key, const Json& value);
   Node regularizer(const std::string& key, const Json& value);
   Node activation(const std::string& key, const Json& value);

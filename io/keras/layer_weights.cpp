@@ -122,6 +122,8 @@ KerasLayerWeights::KerasLayerWeights(const Graph& graph, std::span<const LayerLi
     Shape shape = tensor.type.shape;
     if (name == "depthwise_kernel") shape = depthwise_shape(graph, static_cast<TensorId>(id));
     if (is_inner) shape = shape_with_heads(graph, path, leaf, shape);
+    const bool is_number = leaf == "scale" || leaf == "concat_score_weight";  // (1, 1) in attention
+    if (is_number && shape.rank() == 2) shape = Shape();
     if (leaf == "gamma" && !is_inner) shape = {shape.back()};  // (1, channels) in layer_scale
     inner->data_sets[name] = {shape, values};
     group.names["weight_names"].push_back(leaf);

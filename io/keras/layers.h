@@ -22,6 +22,7 @@ struct Translation {
   // known. -1 is the last axis.
   std::vector<std::int64_t> axes;
   bool trainable = true;
+  std::string half_precision;  // the layer's dtype in Keras if it has fewer bits than float32: "mixed_float16"
 };
 
 // Translates a layer that is not an input. Everything without a counterpart is reported with the layer's class and

@@ -121,6 +121,9 @@ constexpr std::string_view weightless[] = {
     "UpSampling3D",
 };
 
+// The class of Keras' GroupQueryAttention in .h5 files, whose name its groups in .keras files have, too.
+constexpr std::string_view grouped_attention = "GroupedQueryAttention";
+
 using Variables = std::vector<LayerVariable>;
 
 bool is_off(const Json& config, const std::string& option) {
@@ -206,9 +209,17 @@ bool is_keras_network(const std::string& class_name) {
   return class_name == "Sequential" || class_name == "Functional" || class_name == "Model";
 }
 
-std::string layer_name(const Json& layer) { return layer.at("config").at("name").get<std::string>(); }
+std::string layer_name(const Json& layer) {
+  const Json& config = layer.at("config");
+  // Operations of Keras 3.0 to 3.5 have their names beside their options.
+  const bool is_beside = config.is_object() && !config.contains("name") && layer.contains("name");
+  return (is_beside ? layer : config).at("name").get<std::string>();
+}
 
-std::string layer_class(const Json& layer) { return layer.at("class_name").get<std::string>(); }
+std::string layer_class(const Json& layer) {
+  const auto name = layer.at("class_name").get<std::string>();
+  return name == grouped_attention ? "GroupQueryAttention" : name;
+}
 
 std::string shared_layer(const Json& layer) {
   const auto id = layer.find("shared_object_id");
@@ -231,6 +242,7 @@ std::vector<const Json*> layers_of(const Json& network) {
 
 // Like Keras, inserts '_' by two regular expressions, one after the other: "(.)([A-Z][a-z]+)" and "([a-z])([A-Z])".
 std::string usual_name(const std::string& class_name) {
+  if (class_name == "GroupQueryAttention") return usual_name(std::string(grouped_attention));
   std::string words, name;
   for (std::size_t i = 0; i < class_name.size();) {
     words += class_name[i++];

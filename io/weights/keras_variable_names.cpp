@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <map>
 #include <set>
+#include <string_view>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/base/format.h"
@@ -41,13 +43,23 @@ std::vector<std::string> split(const std::string& path) {
   return parts;
 }
 
+// The name that Keras gives to a layer by the attribute that holds it: "query" for "_query_dense" of an attention
+// layer, and the attribute without its underscores for other layers.
+std::string name_by_attribute(std::string_view attribute) {
+  static constexpr std::pair<std::string_view, std::string_view> projections[] = {
+      {"query_dense", "query"}, {"key_dense", "key"}, {"value_dense", "value"}, {"output_dense", "attention_output"}};
+  attribute.remove_prefix(std::min(attribute.find_first_not_of('_'), attribute.size()));
+  const auto found = std::ranges::find(projections, attribute, [](const auto& pair) { return pair.first; });
+  return std::string(found == std::end(projections) ? attribute : found->second);
+}
+
 // The name of a layer that is an attribute of another layer: the name in the file, unless the attribute is the role of
-// the layer in a recurrent layer or a wrapper, or the file has no names.
+// the layer in a recurrent layer or a wrapper. Files before Keras 3.6 have no names.
 std::string inner_name(const Hdf5File& file, const std::string& group, const std::string& attribute) {
   static constexpr std::string_view roles[] = {"forward_layer", "backward_layer", "layer"};
   if (attribute == "cell") return "";
-  const bool is_role = std::find(std::begin(roles), std::end(roles), attribute) != std::end(roles);
-  return (is_role ? attribute : file.text_attribute(group + "/vars", "name").value_or(attribute)) + "/";
+  if (std::find(std::begin(roles), std::end(roles), attribute) != std::end(roles)) return attribute + "/";
+  return file.text_attribute(group + "/vars", "name").value_or(name_by_attribute(attribute)) + "/";
 }
 
 // In a network that subclasses Model, layers are attributes of the network: the first component is then the layer's

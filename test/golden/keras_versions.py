@@ -105,6 +105,23 @@ def names():
     return keras.Sequential([keras.Input((4,))] + [L.Dense(4, name=name) for name in wanted], name="names")
 
 
+def attention():
+    """Attention to a sequence with padding, and to the sequence itself."""
+    tokens = keras.Input((6,), dtype="int32", name="tokens")
+    padded = L.Embedding(9, 8, mask_zero=True, name="embedding_1")(tokens)
+    y = L.MultiHeadAttention(2, 4, name="multi_head_attention_1")(L.Embedding(9, 8, name="embedding")(tokens), padded)
+    y = L.MultiHeadAttention(3, 2, value_dim=2, use_bias=False, name="multi_head_attention")(y, y, use_causal_mask=True)
+    return keras.Model(tokens, L.Dense(2, name="dense")(L.GlobalAveragePooling1D(name="mean")(y)), name="attention")
+
+
+def grouped():
+    """Attention whose heads share keys and values."""
+    x = keras.Input((5, 4), name="sequence")
+    y = L.GroupQueryAttention(2, 4, 2, name="grouped_query_attention_1")(x, x)
+    y = L.GroupQueryAttention(2, 2, 1, use_bias=False, name="grouped_query_attention")(y, y)
+    return keras.Model(x, L.Dense(2, name="dense")(L.GlobalAveragePooling1D(name="mean")(y)), name="grouped")
+
+
 def values(name, number, shape):
     random = np.random.default_rng(zlib.crc32(f"{name} {number}".encode()))
     return random.uniform(0.2, 0.8, shape).astype(np.float32) * (1 if number > 1 else random.choice([-1, 1], shape))
@@ -144,11 +161,15 @@ def save_arrays(path, arrays):
 
 
 older = {}
-for make in [branches, row, nested, shared, operations] + ([names] if version[0] == "3" else []):
+networks = [branches, row, nested, shared, operations, attention] + ([grouped, names] if version[0] == "3" else [])
+for make in networks:
     keras.backend.clear_session()
     model = make()
     set_weights(model)
-    x = np.random.default_rng(4).normal(0, 1, (3, *model.input_shape[1:])).astype(np.float32)
+    shape = (3, *model.input_shape[1:])
+    x = np.random.default_rng(4).normal(0, 1, shape).astype(np.float32)
+    if make == attention:
+        x = np.random.default_rng(4).integers(0, 9, shape).astype(np.int32)
     y, golden = np.asarray(model.predict(x, verbose=0)), folder / f"{make.__name__}.safetensors"
     if golden.exists():
         before = np.frombuffer(golden.read_bytes()[-y.nbytes:], "<f4").reshape(y.shape)

@@ -229,6 +229,59 @@ TEST_CASE("the error for an operation without a counterpart names it and what it
   CHECK(contains(failure, "Bidirectional 'sum_of_both': merge_mode: true has no counterpart"));
 }
 
+TEST_CASE("an operation with options is refused by its name, in which part of the file the name may be") {
+  const TemporaryFolder folder;
+  for (const bool in_config : {false, true}) {
+    CAPTURE(in_config);
+    Json config = config_of("operations-3.3.keras");
+    for (Json& layer : config["config"]["layers"]) {
+      if (layer["module"].get<std::string>().find(".ops.") == std::string::npos || layer["class_name"] != "Subtract") {
+        continue;
+      }
+      layer["class_name"] = "Mean";
+      layer["config"] = {{"axis", 1}, {"keepdims", false}};
+      if (in_config) layer["config"]["name"] = layer["name"];
+    }
+    const std::string failure =
+        failure_of([&] { import_keras(with_config(folder, "operations-3.3.keras", config), "w"); });
+    INFO(failure);
+    CHECK(contains(failure, "Mean 'subtract"));
+    CHECK(contains(failure, "it computes mean"));
+  }
+}
+
+TEST_CASE("layers in half precision are noted, and layers with quantized weights are refused") {
+  const TemporaryFolder folder;
+  const auto with_dtype = [&](const Json& options) {
+    Json config = config_of("row-3.15.keras");
+    for (Json& layer : config["config"]["layers"]) {
+      if (layer["class_name"] == "Dense") layer["config"]["dtype"] = {{"class_name", "Policy"}, {"config", options}};
+    }
+    return with_config(folder, "row-3.15.keras", config);
+  };
+  const ImportedNetwork network = import_keras(with_dtype({{"name", "mixed_float16"}}), "w");
+  REQUIRE(network.notes.size() == 1);
+  CHECK(
+      contains(network.notes[0], "Keras computes 3 layers in mixed_float16; here all layers are computed in float32"));
+  CHECK(import_keras(with_dtype({{"name", "float64"}}), "w").notes.empty());
+  const std::string failure = failure_of([&] {
+    import_keras(with_dtype({{"mode", "int8"}, {"source_name", "float32"}}), "w");
+  });
+  INFO(failure);
+  CHECK(contains(failure, "Dense 'dense': its weights are quantized (int8), which has no counterpart in trainctl"));
+  CHECK(std::count(failure.begin(), failure.end(), '\n') == 2);  // a line for each of the three layers
+}
+
+TEST_CASE("an activation without a counterpart is one error") {
+  const TemporaryFolder folder;
+  Json config = config_of("row-3.15.keras");
+  config["config"]["layers"].back()["config"]["activation"] = "softsign";
+  const std::string failure = failure_of([&] { import_keras(with_config(folder, "row-3.15.keras", config), "w"); });
+  INFO(failure);
+  CHECK(contains(failure, "Dense 'dense': activation: \"softsign\" has no counterpart in trainctl"));
+  CHECK_FALSE(contains(failure, "\n"));
+}
+
 TEST_CASE("layers that do nothing in prediction are left out and reported") {
   for (const char* file : {"operations-2.12.keras", "operations-3.15.keras"}) {
     CAPTURE(file);

@@ -58,6 +58,7 @@ def composites():
     y = layers.Embedding(9, 8, name="e")(x)
     y = layers.Add()([y, layers.MultiHeadAttention(2, 3, name="block_a")(y, y)])
     y = layers.GroupQueryAttention(3, 4, 2, name="g")(y, y)
+    y = layers.Attention(use_scale=True, score_mode="concat", name="p")([y, y])
     y = layers.Bidirectional(layers.GRU(4, return_sequences=True), name="b")(y)
     y = layers.Bidirectional(layers.LSTM(4, return_sequences=True), name="c")(y)
     y = layers.TimeDistributed(layers.Dense(5), name="t")(y)
@@ -96,6 +97,7 @@ compare("composites", [
     {"residual": {"name": "block", "layers": [
         {"multi_head_attention": {"name": "a", "num_heads": 2, "key_dim": 3}}]}},
     {"group_query_attention": {"name": "g", "num_query_heads": 4, "num_key_value_heads": 2, "head_dim": 3}},
+    {"attention": {"name": "p", "from": ["g", "g"], "use_scale": True, "score_mode": "concat"}},
     {"bidirectional": {"name": "b", "layers": [{"gru": {"units": 4, "return_sequences": True}}]}},
     {"bidirectional": {"name": "c", "layers": [{"lstm": {"units": 4, "return_sequences": True}}]}},
     {"time_distributed": {"name": "t", "layers": [{"dense": {"units": 5}}]}},
