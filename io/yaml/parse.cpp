@@ -5,6 +5,8 @@
 #include <yaml-cpp/parser.h>
 
 #include <algorithm>
+#include <functional>
+#include <iterator>
 #include <map>
 #include <sstream>
 #include <utility>
@@ -12,6 +14,7 @@
 
 #include "core/base/format.h"
 #include "core/base/utf8.h"
+#include "io/yaml/syntax_hint.h"
 #include "io/yaml/yaml.h"
 
 namespace trainctl {
@@ -103,7 +106,28 @@ class Builder final : public YAML::EventHandler {
   void close() {
     Open done = std::move(stack_.back());
     stack_.pop_back();
+    merge_keys(done.node);
     add(std::move(done.node), done.anchor);
+  }
+  // Replaces the keys `<<` of a map by the entries of their maps that the map itself does not have. Of several maps in
+  // a list, earlier ones take precedence.
+  static void merge_keys(Node& map) {
+    const auto is_merge = [](const Node::Entry& entry) { return entry.key == "<<"; };
+    const auto first = std::stable_partition(map.entries.begin(), map.entries.end(), std::not_fn(is_merge));
+    const std::vector<Node::Entry> merged(std::make_move_iterator(first), std::make_move_iterator(map.entries.end()));
+    map.entries.erase(first, map.entries.end());
+    for (const Node::Entry& entry : merged) {
+      const bool is_list = entry.value.is_sequence();
+      for (const Node& from : is_list ? entry.value.items : std::vector<Node>{entry.value}) {
+        if (!from.is_map()) {
+          throw Refused{entry.key_location, "the value of '<<' must be a map or a list of maps, not " + describe(from) +
+                                                (is_list ? " in a list" : "")};
+        }
+        for (const Node::Entry& inherited : from.entries) {
+          if (map.find(inherited.key) == nullptr) map.entries.push_back(inherited);
+        }
+      }
+    }
   }
   void add(Node node, YAML::anchor_t anchor) {
     if (anchor != 0) {
@@ -147,31 +171,6 @@ class Builder final : public YAML::EventHandler {
   int documents_ = 0;
 };
 
-// Returns a line of the text; the first has number 0.
-std::string line_of(const std::string& text, int line) {
-  std::istringstream lines(text);
-  std::string current;
-  for (int i = 0; i <= line && std::getline(lines, current); ++i) {
-  }
-  return current;
-}
-
-bool is_indented_by_tab(const std::string& line) {
-  const std::size_t first = line.find_first_not_of(" \t");
-  return line.substr(0, first).find('\t') != std::string::npos;
-}
-
-// Returns a hint if the line has one of the usual mistakes.
-std::string hint(const std::string& text, int line) {
-  for (int near : {line, line - 1, line + 1}) {
-    if (near >= 0 && is_indented_by_tab(line_of(text, near))) {
-      return format("; line {} is indented by a tab: YAML requires spaces", near + 1);
-    }
-  }
-  const bool variable = line_of(text, line).find("${") != std::string::npos;
-  return variable ? "; inside [ ] and { } a value with ${...} needs quotes" : "";
-}
-
 SourceLocation location_in(const std::string& text, std::size_t offset, const std::string& file) {
   const auto end = text.begin() + static_cast<std::ptrdiff_t>(offset);
   const auto line = std::count(text.begin(), end, '\n');
@@ -206,7 +205,7 @@ Node parse_yaml(const std::string& text, const std::string& file, const std::str
     if (!refused.message.empty()) reader.error(refused.location, refused.message);
   } catch (const YAML::Exception& failure) {
     reader.error({file, failure.mark.line + 1, failure.mark.column + 1},
-                 "not YAML: " + failure.msg + hint(text, failure.mark.line));
+                 "not YAML: " + failure.msg + syntax_hint(text, failure.mark.line, failure.msg));
   }
   return null_node;
 }

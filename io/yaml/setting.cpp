@@ -23,13 +23,16 @@ std::vector<std::string> split(const std::string& path) {
   }
 }
 
-// Sets the location of all nodes to the setting, so that messages name it.
+// Sets the locations of all nodes to the setting and the path of each node, so that messages name them.
 void set_location(Node& node, const SourceLocation& location) {
   node.location = location;
-  for (Node& item : node.items) set_location(item, location);
+  const auto below = [&](const std::string& part) {
+    return SourceLocation{location.file + "." + part, location.line, location.column};
+  };
+  for (std::size_t i = 0; i < node.items.size(); ++i) set_location(node.items[i], below(std::to_string(i)));
   for (Node::Entry& entry : node.entries) {
-    entry.key_location = location;
-    set_location(entry.value, location);
+    entry.key_location = below(entry.key);
+    set_location(entry.value, entry.key_location);
   }
 }
 

@@ -113,6 +113,39 @@ TEST_CASE("aliases are replaced by the values of their anchors") {
   CHECK(flow_text(parse("a: &x {k: [1, 2]}\nb: *x\n")) == "{a: {k: [1, 2]}, b: {k: [1, 2]}}");
 }
 
+TEST_CASE("merge keys add the entries of other maps") {
+  CHECK(flow_text(parse("a: &x {k: 1, l: 2}\nb: {<<: *x, l: 3}\n")) == "{a: {k: 1, l: 2}, b: {l: 3, k: 1}}");
+  CHECK(flow_text(parse("a: &x {k: 1}\nb: &y {k: 2, l: 3}\nc:\n  <<: [*x, *y]\n  m: 4\n")) ==
+        "{a: {k: 1}, b: {k: 2, l: 3}, c: {m: 4, k: 1, l: 3}}");
+  CHECK(flow_text(parse("a: &x {k: 1}\nb: &y {<<: *x, l: 2}\nc: *y\n")) ==
+        "{a: {k: 1}, b: {l: 2, k: 1}, c: {l: 2, k: 1}}");
+  CHECK(parse_error("a: {<<: 3}\n") == "a.yaml:1:5: the value of '<<' must be a map or a list of maps, not '3'");
+  CHECK(parse_error("a: {<<: [{k: 1}, 3]}\n").ends_with("not '3' in a list"));
+}
+
+TEST_CASE("errors for text that is not YAML name the usual mistakes") {
+  const auto hint = [](const std::string& text) {
+    const std::string error = parse_error(text);
+    INFO(error);
+    CHECK(error.find("not YAML: ") != std::string::npos);
+    const std::size_t semicolon = error.find("; ");
+    return semicolon == std::string::npos ? error : error.substr(semicolon + 2);
+  };
+  CHECK(hint("a:\n  b 16\n  c: 1\n") == "line 2 has no ': ' between a key and its value");
+  CHECK(hint("a:\n  b 16 # 1\n\n  c: 1\n") == "line 2 has no ': ' between a key and its value");
+  CHECK(hint("a:\n  b:16\n  c: 1\n") == "line 2 lacks the space after ':'");
+  CHECK(hint("z:\n  y: 1\na:\n   b: 16\n  c: 1\n") == "the indentation of line 5 fits no line before it");
+  CHECK(hint("a:\n  b: 16\n    c: 1\n") == "line 3 is indented further than line 2, which has a value");
+  CHECK(hint("a:\n  - d: {b: 3, c: 4\n  - e: 5\n") == "a bracket in line 2 is not closed");
+  CHECK(hint("a: [b\nc: 1\n") == "a bracket in line 1 is not closed");
+  CHECK(hint("a: %b\n") == "a value that begins with '%' needs quotes");
+  CHECK(hint("a: `b`\n") == "a value that begins with '`' needs quotes");
+  CHECK(hint("a: x: y\n") == "a value with ': ' in it needs quotes");
+  CHECK(hint("a:\n\u00a0 b: 16\n  c: 1\n") == "line 2 begins with a no-break space instead of spaces");
+  CHECK(hint("a:\n  \u2013 b: 16\n  - c: 1\n") == "line 2 begins with an en dash instead of '-'");
+  CHECK(hint("a:\n\tb: 1\n") == "line 2 is indented by a tab: YAML requires spaces");
+}
+
 TEST_CASE("errors for text that is not YAML have its location") {
   CHECK(parse_error("a: [1, 2\nb: 3\n").starts_with("a.yaml:2:2: not YAML: "));
   CHECK(parse_error("a: {b: ${X}}\n").ends_with("inside [ ] and { } a value with ${...} needs quotes"));
@@ -357,6 +390,10 @@ TEST_CASE("settings change the document") {
   const Node changed = set(text, "data.path=images");
   CHECK(changed.find("data")->find("path")->location == SourceLocation{"--set data.path", 0, 0});
   CHECK(changed.find("data")->find("path")->base_directory == fs::current_path().string());
+  // Each value of a list has a location of its own, so that an error of one does not hide those of the others.
+  const Node list = *set(text, "model.layers=[flatten, {dense: {units: x}}]").find("model")->find("layers");
+  CHECK(list.items[0].location.file == "--set model.layers.0");
+  CHECK(list.items[1].find("dense")->find("units")->location.file == "--set model.layers.1.dense.units");
 }
 
 TEST_CASE("errors for settings name the setting") {
