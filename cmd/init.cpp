@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cmd/common_options.h"
+#include "cmd/one_of.h"
 #include "cmd/subcommands.h"
 #include "core/base/error.h"
 #include "core/base/files.h"
@@ -126,7 +127,7 @@ Subcommand init_subcommand() {
                      options->targets = kind == "values" ? TargetsAre::values : TargetsAre::classes;
                    },
                    "For arrays, tables and pairs of images: the kind of targets; default: init finds out")
-                ->check(CLI::IsMember({"classes", "values"}))
+                ->check(one_of({"classes", "values"}))
                 ->type_name("classes|values");
             app.add_flag("--force", options->force, "Replaces the files if they exist");
             app.add_flag("--list", options->list, "Only lists the preset networks, with their parameters and FLOPs");

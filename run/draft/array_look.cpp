@@ -10,8 +10,10 @@
 
 #include "core/base/files.h"
 #include "core/base/format.h"
+#include "core/base/table.h"
 #include "io/datasets/arrays/array.h"
 #include "io/datasets/arrays/npy.h"
+#include "io/datasets/dataset.h"
 
 namespace trainctl {
 namespace {
@@ -163,8 +165,31 @@ std::optional<std::pair<std::int64_t, std::int64_t>> few_whole_in(const Array& y
     if (whole && different.size() <= most) different.insert(row[0]);
   });
   const bool few = whole && different.size() > 1 && different.size() <= most && 5 * std::ssize(different) <= y.shape[0];
-  if (!few || (is_integer(y.type) && *different.begin() >= 0)) return std::nullopt;
+  if (!few) return std::nullopt;
   return std::pair(static_cast<std::int64_t>(*different.begin()), static_cast<std::int64_t>(*different.rbegin()));
+}
+
+// Tells how many samples cannot be read, as a comment for `on_error: skip`; "" if all can. Throws Error{data} if none
+// can.
+std::string unreadable_in(const Array& x, const Array& y) {
+  constexpr std::int64_t most = 200'000'000;  // values; reading more would take long
+  std::vector<bool> bad(static_cast<std::size_t>(x.shape[0]));
+  for (const Array* array : {&x, &y}) {
+    if (is_integer(array->type) || array->shape[0] != x.shape[0] || array->shape.count() > most) continue;
+    std::size_t sample = 0;
+    for_rows<float>(*array, [&](std::span<const float> row) {
+      if (!std::all_of(row.begin(), row.end(), [](float value) { return std::isfinite(value); })) bad[sample] = true;
+      ++sample;
+    });
+  }
+  const auto count = std::count(bad.begin(), bad.end(), true);
+  if (count == 0) return "";
+  if (count == std::ssize(bad)) {
+    data_error(x.path, "all samples hold NaN, infinity or numbers beyond the range of float32",
+               "correct or scale the values");
+  }
+  return format("{} {} NaN, infinity or a number beyond float32, the first is sample {}", counted(count, "sample"),
+                count == 1 ? "holds" : "hold", std::find(bad.begin(), bad.end(), true) - bad.begin());
 }
 
 [[noreturn]] void refuse_classes(const Array& y, const TargetValues& values) {
@@ -197,6 +222,7 @@ ArrayLook look_at_arrays(const std::string& path, TargetsAre targets) {
   for_rows<float>(*y, [&](std::span<const float> row) {
     for (const float value : row) look.largest = std::max(look.largest, std::abs(double{value}));
   });
+  look.unreadable = unreadable_in(*x, *y);
   look.whole = is_integer(y->type);
   look.bytes = y->type == ElementType::uint8;
   if (targets != TargetsAre::classes) look.channels = channels_of_images(*x, *y, targets == TargetsAre::values);

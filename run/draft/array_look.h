@@ -30,9 +30,10 @@ struct ArrayLook {
   bool bytes = false;         // targets are of the type uint8
   // Targets that are values, but may be masks: for each position 0 or 1 as a float, or a one-hot vector.
   bool zero_one = false, one_hot_masks = false;
-  // For values that may have been meant as classes: the smallest and the largest of at most 20 different whole numbers
-  // that are negative or stored as floats; empty otherwise.
+  // For values that may have been meant as classes: the smallest and the largest of at most 20 different whole numbers;
+  // empty otherwise.
   std::optional<std::pair<std::int64_t, std::int64_t>> few_whole = {};
+  std::string unreadable = {};  // how many samples hold NaN, infinity or numbers beyond float32; "" if none does
 };
 
 // Looks at x and y (or x_train and y_train) of a folder of .npy files or an .npz file; returns the defaults if one is

@@ -261,6 +261,7 @@ std::vector<Draft> draft_for_arrays(const DraftRequest& request) {
   draft.summary = format("{} on samples of {}, {}", body.name, to_string(sample), head.what);
   std::string data = opened.data + format("  shape: {}\n", shape_text(sample));
   if (number > 0) data += format("  classes: {}\n", number);
+  if (!look.unreadable.empty()) data += format("  on_error: skip                  # {}\n", look.unreadable);
   const Scale scale = look.vocabulary > 0 ? Scale::none : scale_for(dtype, sample);
   if (scale == Scale::bytes) data += "  transform:\n    - rescale: 1/255\n";
   if (scale == Scale::measured) {
@@ -273,6 +274,7 @@ std::vector<Draft> draft_for_arrays(const DraftRequest& request) {
                           "  schedule: {name: cosine, warmup: 1 epoch}\n" +
                               std::string(number > 0 ? "\ncheckpoint:\n  monitor: val_accuracy\n" : ""));
   draft.notes = opened.info.warnings;
+  if (!look.unreadable.empty()) draft.notes.push_back(look.unreadable + ", and they are skipped (`on_error: skip`)");
   if (const std::string note = note_on_values(look, request.targets); !note.empty()) draft.notes.push_back(note);
   return {draft};
 }

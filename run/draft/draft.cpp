@@ -16,6 +16,7 @@
 #include "io/datasets/text/corpus.h"
 #include "io/datasets/utf8_names.h"
 #include "io/loader/data.h"
+#include "run/draft/other_formats.h"
 #include "run/run_spec.h"
 
 namespace trainctl {
@@ -62,6 +63,7 @@ std::vector<Draft> drafts_for(const DraftRequest& request) {
                "move the images of each class into a folder with the name of the class; images with masks belong into "
                "the folders images and masks, pairs of images into the folders images and targets");
   }
+  refuse_other_formats(request.path);
   throw Error(
       ErrorKind::data, request.path + ": init does not recognize this data",
       "it recognizes a folder with a folder of images, WAV files or NIfTI volumes for each class (or train/ and "

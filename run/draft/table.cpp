@@ -6,6 +6,7 @@
 #include "core/base/files.h"
 #include "core/base/format.h"
 #include "core/base/table.h"
+#include "core/spec/suggestion.h"
 #include "io/datasets/dataset.h"
 #include "run/draft/draft.h"
 #include "run/draft/table_look.h"
@@ -33,19 +34,25 @@ const TableColumn& target_of(const TableLook& table, const std::string& wanted) 
   if (!wanted.empty()) {
     std::vector<std::string> names;
     for (const TableColumn& column : table.columns) names.push_back(column.name);
-    throw Error(ErrorKind::config,
-                format("{} has no column '{}'; its columns are {}", table.path, wanted, list_text(names)));
+    const std::string near = suggestion(wanted, names);
+    throw Error(ErrorKind::config, format("{} has no column '{}'{} its columns are {}", table.path, wanted,
+                                          near.empty() ? ";" : near, list_text(names)));
   }
   static const std::set<std::string> usual{"target", "label", "class", "y", "outcome"};
   for (const TableColumn& column : table.columns) {
     if (usual.contains(lower_case(column.name))) return column;
   }
-  if (!table.columns.back().holds_texts(table.lines)) return table.columns.back();
+  // Spreadsheets end all lines with commas for empty columns without names.
+  const auto is_nothing = [&](const TableColumn& column) {
+    return column.missing == table.lines && (column.name.empty() || lower_case(column.name).starts_with("unnamed:"));
+  };
+  auto last = std::find_if_not(table.columns.rbegin(), table.columns.rend() - 1, is_nothing);
+  if (!last->holds_texts(table.lines)) return *last;
   for (auto column = table.columns.rbegin(); column != table.columns.rend(); ++column) {
     const bool usable = column->missing == 0 && why_left_out(*column, table.lines).empty();
     if (usable && !column->holds_texts(table.lines) && is_class_by_values(*column, table.lines)) return *column;
   }
-  return table.columns.back();
+  return *last;
 }
 
 // The columns of a sample, and what the config and the user are told about them.
@@ -234,6 +241,7 @@ std::vector<Draft> draft_for_table(const DraftRequest& request) {
     if (&column != &target || request.targets != TargetsAre::values) column.take_codes_for_words();
   }
   const bool is_class = names_classes(request, target, table.lines);
+  if (target.has_marks()) refuse_fields(table, target, request.targets == TargetsAre::classes);
   refuse_target(table, target, is_class, request.targets);
   refuse_fields(table, target, request.targets == TargetsAre::classes);
   const ChosenColumns chosen = choose_columns_of(table, target);

@@ -157,6 +157,20 @@ bool is_named_as_number_of_line(const TableColumn& column) {
   return name == "id" || name.ends_with("_id") || name == "index";
 }
 
+// Whether the column has a name such as PassengerId or RowNumber, and a number of its own in each line. Repeated
+// numbers (userId) may be categories, and numbers without such a name may be times.
+bool numbers_lines_by_values(const TableColumn& column, std::int64_t lines) {
+  static const std::set<std::string, std::less<>> names{"rownumber", "rownum", "rowno", "linenumber", "serialnumber",
+                                                        "serialno",  "srno",   "sno",   "number",     "no"};
+  const std::string& name = column.name;
+  const bool is_id = name.size() > 2 && (name.ends_with("Id") || name.ends_with("ID")) &&
+                     name[name.size() - 3] >= 'a' && name[name.size() - 3] <= 'z';
+  std::string letters = lower_case(name);
+  std::erase_if(letters, [](unsigned char c) { return std::isalnum(c) == 0; });
+  if (column.numbers != lines || !column.whole || !(is_id || names.contains(letters))) return false;
+  return column.ascends_by_one || (is_id && std::ssize(column.distinct) == lines);
+}
+
 }  // namespace
 
 bool TableColumn::has_codes() const {
@@ -259,7 +273,7 @@ std::string why_left_out(const TableColumn& column, std::int64_t lines) {
                               : "holds more than 100 different words";
   }
   if (column.words > 0 && std::ssize(column.distinct) == column.words + column.numbers) return "differs in every line";
-  if (is_named_as_number_of_line(column)) return "numbers the lines";
+  if (is_named_as_number_of_line(column) || numbers_lines_by_values(column, lines)) return "numbers the lines";
   const bool unnamed = column.name.empty() || lower_case(column.name).starts_with("unnamed:");
   if (unnamed && column.numbers == lines && column.ascends_by_one) return "numbers the lines, like the index of pandas";
   return "";

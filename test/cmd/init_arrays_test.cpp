@@ -1,4 +1,5 @@
 // Tests init with arrays: its configs fit their shapes and values, and train without changes.
+#include <array>
 #include <cmath>
 #include <random>
 
@@ -72,6 +73,32 @@ TEST_CASE("init reads NumPy arrays and MNIST's files") {
   REQUIRE(values.code == 0);
   CHECK(contains(read_file(folder / "values.yaml"), "dense: {units: 2}"));
   CHECK(trainctl(folder, {"run", "values.yaml", "--ranks", "1", "--set", "train.epochs=1"}).code == 0);
+}
+
+TEST_CASE("init tells which samples of arrays are skipped, and that a few whole numbers are taken for values") {
+  const Folder folder;
+  std::mt19937 random(29);
+  std::vector<float> x;
+  std::vector<std::int64_t> y;
+  for (int i = 0; i < 60 * 5; ++i) x.push_back(static_cast<float>(random() % 1000) / 250.0f - 2);
+  for (int i = 0; i < 60; ++i) y.push_back(std::array{3, 7, 100}[random() % 3]);
+  x[12 * 5 + 1] = std::nanf("");
+  x[40 * 5 + 4] = INFINITY;
+  folder.write("holes/x.npy", npy("<f4", "(60, 5)", raw(x)));
+  folder.write("holes/y.npy", npy("<i8", "(60,)", raw(y)));
+  const Finished made = trainctl(folder, {"init", "holes"});
+  INFO(made.out << tail(made.errors));
+  REQUIRE(made.code == 0);
+  CHECK(contains(made.out, "2 samples hold NaN, infinity or a number beyond float32, the first is sample 12"));
+  CHECK(
+      contains(made.out, "the targets are whole numbers from 3 to 100, and are taken for values; if they are classes"));
+  CHECK(contains(read_file(folder / "holes.yaml"), "on_error: skip"));
+  CHECK(trainctl(folder, {"run", "holes.yaml", "--ranks", "1", "--set", "train.epochs=1"}).code == 0);
+  folder.write("none/x.npy", npy("<f4", "(2, 1)", raw(std::vector{std::nanf(""), INFINITY})));
+  folder.write("none/y.npy", npy("<i8", "(2,)", raw(std::vector<std::int64_t>{0, 1})));
+  CHECK(contains(trainctl(folder, {"init", "none"}).errors, "all samples hold NaN, infinity or numbers beyond"));
+  folder.write("alone.npy", npy("<f4", "(60, 5)", raw(x)));
+  CHECK(contains(trainctl(folder, {"init", "alone.npy"}).errors, "alone.npy: is a single array without targets; put"));
 }
 
 TEST_CASE("every config that init writes for arrays passes check and trains, whatever the targets are") {

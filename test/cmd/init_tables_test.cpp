@@ -58,7 +58,7 @@ TEST_CASE("init distinguishes the columns of a table, and its config learns from
   CHECK(contains(read_file(folder / "gaps/customers.yaml"), "missing_targets: drop"));
   const Finished unknown = trainctl(folder, {"init", "customers.csv", "--target", "price", "-o", "third"});
   CHECK(unknown.code == 2);
-  CHECK(contains(unknown.errors, "has no column 'price'"));
+  CHECK(contains(unknown.errors, "has no column 'price'; its columns are"));
 }
 
 TEST_CASE("init does not treat numbers with decimal commas as words, and shows how to convert them") {

@@ -300,6 +300,29 @@ TEST_CASE("init writes a language model for text, and a classifier for texts wit
   CHECK(contains(other.out, "a bag of words on texts, 200 classes"));
 }
 
+TEST_CASE("init tells how data in formats that are not read can be converted") {
+  const Folder folder;
+  const auto refused = [&](const std::string& path, const std::string& words) {
+    const Finished made = trainctl(folder, {"init", path});
+    INFO(made.errors);
+    CHECK(made.code == 3);
+    CHECK(contains(made.errors, words));
+  };
+  folder.write("sales.XLSX", "PK");
+  refused("sales.XLSX", "sales.XLSX: is a table of Excel, which is not read; write it as CSV");
+  refused("sales.XLSX", "pandas.read_excel(sys.argv[1]).to_csv(sys.argv[2], index=False)' sales.XLSX sales.csv");
+  for (const char* name : {"scans/a/2.tiff", "scans/a/1.tiff", "scans/b/3.tif", "scans/b/readme.dat"}) {
+    folder.write(name, "II*");
+  }
+  refused("scans", "scans/a/1.tiff: is an image in the format TIFF, which is not read, like 2 files more");
+  folder.write("words/yes/1.mp3", "ID3");
+  refused("words", "words/yes/1.mp3: is a sound in the format MP3, which is not read; write the sounds as WAV");
+  folder.write("titanic.zip", "PK");
+  refused("titanic.zip", "titanic.zip: is an archive, which is not read; unpack it");
+  folder.write("net.keras", "PK");
+  refused("net.keras", "net.keras: is a network of Keras, which is not read; `trainctl import` makes a config");
+}
+
 TEST_CASE("init refuses a folder without known data, and lists the networks") {
   const Folder folder;
   folder.write("notes/a.dat", "hello");
