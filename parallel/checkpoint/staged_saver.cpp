@@ -19,6 +19,14 @@ namespace {
 // A longer wait than this is logged.
 constexpr std::chrono::milliseconds patience{100};
 
+// Whether a message is due: the first one is, and later ones are a minute after the last.
+bool is_due(double& next) {
+  constexpr double seconds_between = 60;
+  if (seconds_now() < next) return false;
+  next = seconds_now() + seconds_between;
+  return true;
+}
+
 // Returns the tensors of the engine that the rank writes according to the plan.
 std::vector<NamedTensor> written_tensors(const ShardPlan& plan, int rank, const std::vector<NamedTensor>& held) {
   const auto held_by_name = by_name(held);
@@ -149,7 +157,8 @@ void StagedSaver::stage_copy(Snapshot snapshot) {
   {
     const std::lock_guard lock(mutex_);
     if (failure_) return;  // the snapshot is dropped, since the run ends
-    if (logs_ && !queue_.empty() && seconds_now() - queue_.front()->begin > 1e-3 * patience.count()) {
+    if (logs_ && !queue_.empty() && seconds_now() - queue_.front()->begin > 1e-3 * patience.count() &&
+        is_due(next_note_)) {
       log::info(format("the {} of step {} waits: that of step {} is still being written", kind_, copy.snapshot.step,
                        queue_.front()->snapshot.step));
     }
@@ -162,7 +171,7 @@ void StagedSaver::wait_until_free(const Copy& copy) {
   std::unique_lock lock(mutex_);
   const auto free = [&] { return is_free(copy); };
   if (changed_.wait_for(lock, patience, free)) return;
-  if (logs_) {
+  if (logs_ && is_due(next_warning_)) {
     log::warning(
         format("training waits until the {} of step {} is written: {} is shorter than the time that writing takes",
                kind_, copy.snapshot.step, key_));

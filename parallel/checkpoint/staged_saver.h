@@ -57,7 +57,8 @@ class StagedSaver {
   std::int64_t bytes() const { return saver_->bytes(); }
 
   // Fills the snapshot, which has no tensors yet, with the engine's present tensors and saves it. If another snapshot
-  // is still being written, this one waits for it; a long wait is logged. Called on all ranks after the same step.
+  // is still being written, this one waits for it; long waits are logged, once a minute at most. Called on all ranks
+  // after the same step.
   void stage(Snapshot snapshot);
   // Like stage(), unless training would have to wait for another save on any rank: then the snapshot is left out.
   void stage_if_free(Snapshot snapshot);
@@ -102,7 +103,8 @@ class StagedSaver {
   std::array<Copy, copies> copies_;
   std::int64_t staged_ = 0;
   double stage_seconds_ = 0;
-  bool left_out_ = false;  // whether the last snapshot was left out by stage_if_free()
+  double next_note_ = 0, next_warning_ = 0;  // times before which long waits are not logged again
+  bool left_out_ = false;                    // whether the last snapshot was left out by stage_if_free()
 
   mutable std::mutex mutex_;  // guards all members below
   std::condition_variable changed_;
