@@ -48,8 +48,13 @@ std::string correction(const CLI::App& app, int argc, char** argv) {
   }
   for (int i = 2; i < argc; ++i) {
     const std::string word = std::string(argv[i]).substr(0, std::string_view(argv[i]).find('='));
+    if (word == "--") break;  // what follows are no options
     if (!word.starts_with("--") || std::find(names.begin(), names.end(), word) != names.end()) continue;
-    return format("unknown option '{}'{}", word, suggestion(word, names));
+    const std::string near = suggestion(word, names);
+    const bool has_settings = std::find(names.begin(), names.end(), "--set") != names.end();
+    // Keys of the config are mistaken for options: --epochs 5.
+    return format("unknown option '{}'{}", word,
+                  near.empty() && has_settings ? "; --set sets a key of the config: --set train.epochs=5" : near);
   }
   return "";
 }

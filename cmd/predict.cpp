@@ -92,6 +92,11 @@ void check_inputs(const PredictOptions& options) {
     throw Error(ErrorKind::config, "predict needs an input",
                 "name files or folders, or give a language model a text: --prompt TEXT");
   }
+  for (const std::string& input : options.inputs) {
+    const bool may_be_named = input.find('=') != std::string::npos;  // NAME=ARRAY
+    if (!may_be_named && !exists(input, {ErrorKind::data, ""}))
+      throw Error(ErrorKind::data, input + ": does not exist");
+  }
   if (!generates) return;
   const bool other_file = options.writes_pictures() || (options.writes_file() && !options.out.ends_with(".jsonl"));
   if (!options.format.empty() || other_file || (options.common.json && !options.out.empty())) {

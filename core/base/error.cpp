@@ -8,6 +8,12 @@
 namespace trainctl {
 namespace {
 
+// Replaces NUL characters, at which what() would end the text.
+std::string without_nul(std::string text) {
+  for (std::size_t at = 0; (at = text.find('\0', at)) != std::string::npos;) text.replace(at, 1, "\\x00");
+  return text;
+}
+
 std::string compose(const SourceLocation& location, std::string_view message, std::string_view remedy) {
   std::string text = to_string(location);
   if (!text.empty()) text += ": ";
@@ -16,7 +22,7 @@ std::string compose(const SourceLocation& location, std::string_view message, st
     text += message.ends_with('?') ? " " : "; ";
     text += remedy;
   }
-  return text;
+  return without_nul(std::move(text));
 }
 
 std::string join(const std::vector<Diagnostic>& diagnostics) {

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cstring>
 #include <memory>
@@ -17,6 +18,20 @@
 
 namespace trainctl {
 namespace {
+
+// Returns the remedy for a path with a folder `~` or `$NAME`, which shells replace; "" for another path.
+std::string remedy_for_shell_words(const std::string& path) {
+  for (std::size_t begin = 0; begin < path.size();) {
+    const std::size_t end = std::min(path.find('/', begin), path.size());
+    const std::string part = path.substr(begin, end - begin);
+    begin = end + 1;
+    const std::string name = part == "~" ? "HOME" : part.substr(part.starts_with('$') ? 1 : part.size());
+    const bool is_name = !name.empty() && std::all_of(name.begin(), name.end(),
+                                                      [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
+    if (is_name) return format("'{}' is not replaced in a config: write ${{{}}}", part, name);
+  }
+  return "";
+}
 
 std::string_view remedy_for(int error, const FileRole& role) {
   switch (error) {
@@ -91,8 +106,10 @@ struct CloseFolder {
 
 void throw_file_error(const std::string& path, std::string_view failed, int error, const FileRole& role) {
   const bool resource = error == EMFILE || error == ENFILE || error == ENOMEM;
+  const std::string shell_words = error == ENOENT ? remedy_for_shell_words(path) : "";
   throw Error(resource ? ErrorKind::resource : role.kind, SourceLocation{path},
-              format("{}: {}", failed, std::generic_category().message(error)), remedy_for(error, role));
+              format("{}: {}", failed, std::generic_category().message(error)),
+              shell_words.empty() ? remedy_for(error, role) : std::string_view(shell_words));
 }
 
 FileType file_type(const std::string& path, const FileRole& role) {

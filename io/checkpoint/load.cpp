@@ -21,8 +21,11 @@ namespace trainctl {
 namespace fs = std::filesystem;
 Manifest read_manifest(const std::string& checkpoint) {
   const std::string path = checkpoint + "/" + manifest_file;
-  if (!exists(path))
-    throw Error(ErrorKind::data, SourceLocation{checkpoint}, "not a checkpoint: it has no manifest.json");
+  if (!exists(path)) {
+    throw Error(ErrorKind::data, SourceLocation{checkpoint},
+                exists(checkpoint) ? "not a checkpoint: it has no manifest.json" : "does not exist",
+                exists(checkpoint) ? "" : "name the folder of a checkpoint, such as runs/NAME/checkpoints/best");
+  }
   return parse_manifest(read_file(path, largest_manifest), path);
 }
 

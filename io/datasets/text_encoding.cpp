@@ -1,4 +1,4 @@
-// Tells encodings of text apart by their first bytes.
+// Tells encodings of text, and files that are not text, apart by their first bytes.
 #include "io/datasets/text_encoding.h"
 
 #include <algorithm>
@@ -26,9 +26,33 @@ const char* wide_encoding(std::string_view text) {
   return zeros(1) > zeros(0) ? "UTF-16LE" : "UTF-16BE";
 }
 
+struct Signature {
+  std::string_view bytes, what, remedy;
+};
+
+// The first bytes of files that are mistaken for text.
+constexpr Signature signatures[] = {
+    {"\xFF\xD8\xFF", "a JPEG image", ""},
+    {"\x89PNG\r\n", "a PNG image", ""},
+    {"GIF87a", "a GIF image", ""},
+    {"GIF89a", "a GIF image", ""},
+    {"\x93NUMPY", "an array of NumPy", ""},
+    {"\x89HDF\r\n", "an HDF5 file", ""},
+    {"%PDF-", "a PDF file", ""},
+    {"PAR1\x15", "a table of Parquet", ""},
+    {"PK\x03\x04", "a zip archive or a file of Excel", "unpack the archive (unzip), or write the table as CSV"},
+    {"\x1F\x8B", "compressed by gzip", "unpack it (gunzip)"},
+    {"BZh91AY&SY", "compressed by bzip2", "unpack it (bunzip2)"},
+    {"\xFD\x37zXZ", "compressed by xz", "unpack it (unxz)"},
+};
+
 }  // namespace
 
-void refuse_wide_encoding(const std::string& path, std::string_view first_bytes) {
+void refuse_other_than_text(const std::string& path, std::string_view first_bytes) {
+  for (const Signature& signature : signatures) {
+    if (!first_bytes.starts_with(signature.bytes)) continue;
+    data_error(path, format("is {}, not text", signature.what), std::string(signature.remedy));
+  }
   const char* encoding = wide_encoding(first_bytes);
   if (encoding == nullptr) return;
   data_error(path, format("is text in the encoding {}, but must be UTF-8", encoding),

@@ -87,12 +87,12 @@ RunOfConfig newest_run(const std::string& name, const Node& config, const std::s
   if (found.run) return *found.run;
   if (found.other.empty()) {
     throw Error(ErrorKind::data, SourceLocation{"runs/" + name}, "there is no run with a checkpoint",
-                "train first (trainctl run), or name a run (--run) or a checkpoint (--checkpoint)");
+                "train first (trainctl run), or name the directory of a run or the folder of a checkpoint");
   }
   throw Error(
       ErrorKind::config, SourceLocation{config_file},
       format("its model differs from the model of {}/config.yaml:{}\n", found.other, first_lines(found.differences)),
-      "train it first (trainctl run), or name a run of this model (--run)");
+      "train it first (trainctl run), or name the directory of a run of this model");
 }
 
 std::string run_of_checkpoint(const std::string& checkpoint) {

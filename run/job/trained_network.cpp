@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/file_names.h"
 #include "core/base/files.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
@@ -18,6 +19,10 @@ namespace trainctl {
 std::string run_of(const std::string& path) {
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(path, ignored)) return path;
+  if (has_ending(path, {".safetensors"}) || std::filesystem::path(path).filename() == "manifest.json") {
+    throw Error(ErrorKind::config, SourceLocation{path}, "is one of the files of a checkpoint",
+                "name the folder of the checkpoint");
+  }
   const RunSpec spec = load_run_spec(path);
   return newest_run(spec.name, Value<RunSpec>::write(spec), path).path;
 }

@@ -200,7 +200,9 @@ train: {batch_size: 8, epochs: 2, loss: binary_crossentropy, metrics: [accuracy]
   const Finished broken = trainctl(folder, {"predict", "runs/pictures", "held"});
   CHECK(broken.code == 3);
   CHECK(contains(broken.errors, "held/light/broken.png"));
-  CHECK(trainctl(folder, {"predict", "runs/pictures", "nowhere.png"}).code == 3);
+  const Finished nowhere = trainctl(folder, {"predict", "runs/pictures", "nowhere.png"});
+  CHECK(nowhere.code == 3);
+  CHECK(contains(nowhere.errors, "nowhere.png: does not exist"));
   const Finished kind = trainctl(folder, {"predict", "runs/pictures", "held/dark", "--out", "p.txt"});
   CHECK(kind.code == 2);
   CHECK(contains(kind.errors, "ends in none of .csv, .jsonl and .npy"));

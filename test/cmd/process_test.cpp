@@ -237,7 +237,10 @@ TEST_CASE("every failure with --json is one document on standard output") {
   check({"check", "--json", "none.yaml"}, 2, "none.yaml");
   check({"check", config, "--json", "--set", "train.epochs"}, 2, "--set");
   check({"check", config, "--jason", "--json"}, 2, "did you mean '--json'");
-  check({"eval", config, "--json", "--checkpoint", "nowhere"}, 3, "nowhere");
+  check({"eval", config, "--json", "--checkpoint", "nowhere"}, 3, "nowhere: does not exist; name the folder");
+  check({"inspect", "runs/config/checkpoints/best/weights.safetensors", "--json"}, 2, "name the folder of the check");
+  check({"run", config, "--epochs", "3", "--json"}, 2, "unknown option '--epochs'; --set sets a key of the config");
+  check({"check", "--json", "--", config, "--quiet"}, 2, "--quiet");  // after --, there are no options
   check({"eval", config, "--json", "--checkpoint", "nowhere", "--ranks", "2"}, 3, "nowhere");
   check({"inspect", "nowhere", "--json"}, 2, "nowhere");
   check({"bench", "step", wrong, "--json"}, 2, "unknown key 'epoks'");

@@ -32,7 +32,7 @@ CsvLines::CsvLines(const std::string& path, char delimiter)
   if (is_gzip(bytes_)) data_error(path, "is compressed", unpacking_of(path));
   bytes_ = bytes_.loaded();
   rest_ = {reinterpret_cast<const char*>(bytes_.in_memory()), static_cast<std::size_t>(bytes_.size())};
-  refuse_wide_encoding(path, rest_);
+  refuse_other_than_text(path, rest_);
   if (rest_.starts_with("\xEF\xBB\xBF")) rest_.remove_prefix(3);
 }
 

@@ -84,7 +84,7 @@ Corpus find_corpus(const std::string& path) {
     if (file.size() == 0) data_error(path, "is empty", "give a file of text, or a folder of such files");
     if (holds_zero_byte(file)) {
       char first[64];
-      refuse_wide_encoding(path, {first, static_cast<std::size_t>(file.read_some(0, first, sizeof first))});
+      refuse_other_than_text(path, {first, static_cast<std::size_t>(file.read_some(0, first, sizeof first))});
       data_error(path, "is not text: it holds a zero byte",
                  "give text, .jsonl or .csv files, or token files that end in .bin or .npy");
     }

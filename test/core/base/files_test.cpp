@@ -90,6 +90,9 @@ TEST_CASE("files: a file that cannot be read leads to one error with the file's 
   const auto read = [](const std::string& path) { return error_of([&] { read_file(path, 100); }); };
   check_words(read(folder / "none"), {"none", "No such file"});
   check_words(read(folder / "a/none"), {"a/none", "Not a directory"});
+  check_words(read(folder / "~/none"), {"~/none", "'~' is not replaced in a config: write ${HOME}"});
+  check_words(read(folder / "$DATA_2/none"), {"'$DATA_2' is not replaced in a config: write ${DATA_2}"});
+  check_words(read(folder / "none$"), {"No such file"});
   check_words(read(loop), {"loop", "symbolic link", "correct the link"});
   check_words(read(long_name), {"xxx", "too long", "shorten"});
   check_words(read(folder.path), {folder.path.c_str(), "a folder"});
@@ -118,6 +121,11 @@ TEST_CASE("files: a file that cannot be read leads to one error with the file's 
   REQUIRE(bind(descriptor, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
   check_words(read(folder / "socket"), {"socket", "not a regular file"});
   close(descriptor);
+}
+
+TEST_CASE("errors: a NUL character does not end the text") {
+  const Error error(ErrorKind::data, SourceLocation{std::string("a\0b", 3)}, std::string("'\0'", 3), "correct it");
+  CHECK(std::string(error.what()) == "a\\x00b: '\\x00'; correct it");
 }
 
 TEST_CASE("files: a folder without permission is an error, not an empty one") {

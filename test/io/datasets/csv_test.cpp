@@ -124,6 +124,8 @@ TEST_CASE("csv: errors name line and column") {
   CHECK_THAT(error_of("a,y\n\"1,1\n"), Contains("line 2: a quotation mark is not closed"));
   CHECK_THAT(error_of("a,y\n\"1\"2,1\n"), Contains("text follows a closing quotation mark"));
   CHECK_THAT(error_of("a,a\n1,1\n"), Contains("two columns 'a'"));
+  CHECK_THAT(error_of("\xFF\xD8\xFF\xE0JFIF,a\n1,1\n"), Contains("is a JPEG image, not text"));
+  CHECK_THAT(error_of("PK\x03\x04,a\n1,1\n"), Contains("is a zip archive or a file of Excel, not text; unpack"));
   CHECK_THAT(error_of("y\n1\n"), Contains("no column except its target"));
   CHECK_THAT(error_of("a,y\n"), Contains("no line of values"));
   CHECK_THAT(error_of("\n\n"), Contains("holds no lines"));
