@@ -92,7 +92,8 @@ struct Backward {
 
 // The addresses of the gradient's first pass, in the order of BatchNormGrad and SynchronizedBatchNormSums: inputs dy,
 // x, bits or y if the mask comes from one of them, gamma, beta, mean and variance, and of a masked BatchNormGrad the
-// padding mask and the number of positions that it shows; outputs dx or the sums, dgamma, dbeta and dresidual. `b` has no dx.
+// padding mask and the number of positions that it shows; outputs dx or the sums, dgamma, dbeta and dresidual. `b` has
+// no dx.
 template <class T>
 struct GradientBuffers {
   Backward<T> b{};

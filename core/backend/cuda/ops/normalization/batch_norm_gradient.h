@@ -32,7 +32,8 @@ struct Backward {
 
 // The addresses of the gradient's first pass, for BatchNormGrad and SynchronizedBatchNormSums. The inputs are dy, x,
 // bits or y if one of them is the source of the mask, gamma, beta, mean and variance, and of a masked BatchNormGrad the
-// padding mask and the number of rows that it shows; the outputs are dx or the sums, dgamma, dbeta and dresidual. The caller sets dx or sums of `b`.
+// padding mask and the number of rows that it shows; the outputs are dx or the sums, dgamma, dbeta and dresidual. The
+// caller sets dx or sums of `b`.
 template <class T, ReluMask mask>
 struct GradientBuffers {
   Backward<T> b{};
