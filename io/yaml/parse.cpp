@@ -9,6 +9,7 @@
 #include <iterator>
 #include <map>
 #include <sstream>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -116,6 +117,9 @@ class Builder final : public YAML::EventHandler {
     const auto first = std::stable_partition(map.entries.begin(), map.entries.end(), std::not_fn(is_merge));
     const std::vector<Node::Entry> merged(std::make_move_iterator(first), std::make_move_iterator(map.entries.end()));
     map.entries.erase(first, map.entries.end());
+    if (merged.empty()) return;
+    std::unordered_set<std::string> keys;
+    for (const Node::Entry& entry : map.entries) keys.insert(entry.key);
     for (const Node::Entry& entry : merged) {
       const bool is_list = entry.value.is_sequence();
       for (const Node& from : is_list ? entry.value.items : std::vector<Node>{entry.value}) {
@@ -124,7 +128,7 @@ class Builder final : public YAML::EventHandler {
                                                 (is_list ? " in a list" : "")};
         }
         for (const Node::Entry& inherited : from.entries) {
-          if (map.find(inherited.key) == nullptr) map.entries.push_back(inherited);
+          if (keys.insert(inherited.key).second) map.entries.push_back(inherited);
         }
       }
     }

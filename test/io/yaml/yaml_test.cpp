@@ -119,6 +119,13 @@ TEST_CASE("merge keys add the entries of other maps") {
         "{a: {k: 1}, b: {k: 2, l: 3}, c: {m: 4, k: 1, l: 3}}");
   CHECK(flow_text(parse("a: &x {k: 1}\nb: &y {<<: *x, l: 2}\nc: *y\n")) ==
         "{a: {k: 1}, b: {l: 2, k: 1}, c: {l: 2, k: 1}}");
+  std::string large = "a: &x\n";  // merging is linear in the number of keys
+  for (int i = 0; i < 30000; ++i) large += format("  k{}: 1\n", i);
+  large += "b:\n  <<: *x\n";
+  for (int i = 0; i < 30000; ++i) large += format("  l{}: 1\n", i);
+  const auto begin = std::chrono::steady_clock::now();
+  CHECK(parse(large).find("b")->entries.size() == 60000);
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(10));
   CHECK(parse_error("a: {<<: 3}\n") == "a.yaml:1:5: the value of '<<' must be a map or a list of maps, not '3'");
   CHECK(parse_error("a: {<<: [{k: 1}, 3]}\n").ends_with("not '3' in a list"));
 }
