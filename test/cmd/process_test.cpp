@@ -237,7 +237,7 @@ TEST_CASE("every failure with --json is one document on standard output") {
   check({"check", "--json", "none.yaml"}, 2, "none.yaml");
   check({"check", config, "--json", "--set", "train.epochs"}, 2, "--set");
   check({"check", config, "--jason", "--json"}, 2, "did you mean '--json'");
-  check({"eval", config, "--json", "--checkpoint", "nowhere"}, 3, "nowhere: does not exist; name the folder");
+  check({"eval", config, "--json", "--checkpoint", "nowhere"}, 3, "does not exist; name the folder of a checkpoint");
   check({"inspect", "runs/config/checkpoints/best/weights.safetensors", "--json"}, 2, "name the folder of the check");
   check({"run", config, "--epochs", "3", "--json"}, 2, "unknown option '--epochs'; --set sets a key of the config");
   check({"check", "--json", "--", config, "--quiet"}, 2, "--quiet");  // after --, there are no options
