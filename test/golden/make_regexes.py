@@ -21,7 +21,21 @@ EXPRESSIONS = [
     r"[]a]", r"[^]a]+", r"[a&&]", r"\u0041|[\u4e00-\u4e10]", r"\xe4\xb8\x80", r"\Qa", r"a(?i)b|c", r"(x(?i)y|z)w", r"x{2", r"(?x) a b # c",
     r"(?<n>a)(b)\k<n>", r"[\p{Han}]+|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}&&[^\p{Han}]]+(?i:'s|'t|'ll)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s+", r"(?i:'s|'t|'ll)| ?\p{L}+| ?\p{N}{1,3}+|\s+(?!\S)|\s+",
 ]
+# Classes in which a character's place decides its meaning, the option x, bytes, and quantifiers of quantifiers.
+PLACES = [
+    r"[\W^a]+", r"[[b]^a]+", r"[a-z&&^aeiou]+", r"[\W:;:]+", r"[a[b]-z]+", r"[[a-c]-e-g]+", r"[a-c-e]+", r"[a-c--e]+", r"[a-&&a]+", r"[-&&-a]+",
+    r"[a-c[b]-]+", r"[^^a]+", r"[\[-a]+", r"[\p{L}-]+", r"[a\]-z]+", r"[\x41-\x43b]+", r"[\101-\103b]+", r"[[:a]]+", r"[\Rk]", r"[a\&&b]+", r"[^[^a]&&[^b]]",
+    r"[^[^a]]+", r"[[^\n-z]]+", r"[^\S\r\n]+", r"[\S&&\W]+", r"[^(\s|[.,!?…。，、।۔،])]+", r"[\P{L}\D]+", r"[[:^space:]a]+", r"[\H\d]+", r"[^\Hb]+",
+    r"(?x: a b )(?i)c", r"(?-x)a", r"(?-x)a b", "(?x) a # [note\n b", "((?x) a # note)\n b)c", r"((?x)a b)(\^) c?", r"(?x)a(?-x) 1|(?x)a 1", r"(?x) [ a]+", r"(?x)a +",
+    r"(?x)a{1} +", r"(?x)(a)\1 1", r"(?x: (?i) A b | C )d?", r"(?mx-i: a . b )", r"(?i-i)A", "(?x)a\x0b?b", r"a(?#note)+",
+    r"[\x80-\xff]", r"[\xa0\s]+", r"[\x00-\xff]+", r"[^\x80-\xff]+", r"[a-\xff]+", r"[\xc3\xa9a]+", r"[\xc3\xa9-\xc3\xbf]+", r"\xff+a", r"(?:\xff|a)+", r"\xc3\xa9+",
+    r"\x{e9}+", r"[\x{e9}z]+", r"a{2}*", r"\p{L}{2}{3}", r"a**", r"a{3,1}", r"a{3,1}+", r"a{3,1}?", r"a{,2}{2}", r"a+*", r"a?{2}", r"a+{2}", r"a{2}??",
+    r"(?:ab?){1,2}*", r"\x{61}{2}{2}", r"[[^#][^b]\W]+?c{2}", r"(?:\w** ?)c{3}", r"\w+*#",
+]
+# Runs of a text, and expressions that match them at once.
+LONG = [(r"[^\S\r\n]+", " "), (r" ?[^(\s|[.,!?…。，、।۔،])]+", "ab"), (r"[^\W_]+", "xé"), (r"[\p{L}&&[^aeiou]]+", "bc"), (r"(?:a|b)+", "ab"), (r"\H+", "xy")]
 TEXTS = [
+    "ab^c-d:e;f 1AR zk&&o\x7f\x80 \xff\xe9z&- a1a2 [a] \xa0ab c aaaaaaa", "aa1 aAbC a b abcdefghijkl a.b a\nb A\x0bb a\x0bb ababab",
     "a\nb", "aaaa aaaaa", "Qa ab ABC", "a_b c e\u0301 \u00b2\u00bd x\u00b2_\u00e9", "hello, [a-bcz] ]ab", "\u4e00\u4e8c\u306e\u3001\u30ab\u30bf\u30ab\u30ca\u30fc \u6f22\u5b57",
     "aB aC C ab c xyw XZW zw", "ab1 [:^", "aba x{2 a**", "ab\ncd\n", "\x01 \x0b\u180e\u2028\u0085 x", "ag5-1234567 89", "\u0627\u0644\u0639\u060c \u0661\u0662",
     "don't 123 4567 l'LL $+<", "\u0928\u092e\u0938\u094d\u0924\u0947 \u0e44\u0e17\u0e22", "A\u200dB\u200c 1_2", "\U0001f44d\U0001f3fd \U0001d7d8",
@@ -35,6 +49,17 @@ def splits():
             step = pre_tokenizers.Split(Regex(expression), behavior, inverted)
             yield {"split": expression, "behavior": behavior.title().replace("_", ""), "invert": inverted,
                    "pieces": [[piece for piece, _ in step.pre_tokenize_str(text)] for text in TEXTS]}
+
+
+    for expression in PLACES:
+        step = pre_tokenizers.Split(Regex(expression), "isolated")
+        yield {"split": expression, "behavior": "Isolated", "invert": False, "pieces": [[piece for piece, _ in step.pre_tokenize_str(text)] for text in TEXTS]}
+
+
+def runs():
+    for expression, text in LONG:
+        step = pre_tokenizers.Split(Regex(expression), "isolated")
+        yield {"run": expression, "text": text, "times": 100000, "lengths": [len(piece.encode()) for piece, _ in step.pre_tokenize_str("1" + text * 100000 + "\n")]}
 
 
 def replacements():
@@ -65,6 +90,11 @@ def vocabularies():
     tokenizer.add_tokens([AddedToken("<m>", lstrip=True, rstrip=True), AddedToken("\n\n", rstrip=True, normalized=False),
                           AddedToken("\t", lstrip=True, normalized=False)])
     yield tokenizer, ["a\n\n\n\n  b", "a <m>\n\n b", "a <m> \t b", "a \t\t <m> <m> b", "<m>\n\n\n\t<m>"]
+    for strip in ({"rstrip": True}, {"lstrip": True}, {"lstrip": True, "rstrip": True}):
+        tokenizer = Tokenizer(models.WordLevel({"<unk>": 0, "a": 1, "b": 2}, "<unk>"))
+        tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+        tokenizer.add_tokens([AddedToken("\n", normalized=False, **strip)])
+        yield tokenizer, ["\n\n\n", "a\n \n\nb", " \n\n", "\n" * 1000, "a \n\u3000\n b\n"]
     # The decoder leaves out the texts of spaces in the first token only, and no spaces.
     tokens = ["<unk>", "\u2581", "\u2581\u2581", "a", "\u2581a", " ", "\u2581\u2581a\u2581"]
     for scheme in ("always", "first", "never"):
@@ -90,7 +120,7 @@ def models_of_sentencepiece():
         yield {"model": path.name, "encodings": [{"ids": ids, "decoded": model.decode(ids)} for ids in lists]}
 
 
-cases = [{"texts": TEXTS}, *splits(), *replacements(), *models_of_sentencepiece()]
+cases = [{"texts": TEXTS}, *splits(), *runs(), *replacements(), *models_of_sentencepiece()]
 for each, given in vocabularies():
     cases.append({"tokenizer": json.loads(each.to_str()), "encodings": list(encodings(each, given))})
 (pathlib.Path(__file__).parent / "tokenizers" / "steps.json").write_text("[\n" + ",\n".join(json.dumps(case, ensure_ascii=False, separators=(",", ":")) for case in cases) + "\n]\n")

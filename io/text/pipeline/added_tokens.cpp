@@ -23,6 +23,15 @@ bool ends_with_word(std::string_view text) {
 
 bool begins_with_word(std::string_view text) { return !text.empty() && is_word_character(first_character(text).code); }
 
+std::size_t end_of_white_space(std::string_view text, std::size_t at) {
+  while (at < text.size()) {
+    const Character next = first_character(text.substr(at));
+    if (!is_white_space(next.code)) break;
+    at += next.length;
+  }
+  return at;
+}
+
 }  // namespace
 
 AddedTokens::AddedTokens(std::vector<AddedToken> tokens) : tokens_(std::move(tokens)), nodes_(1) {
@@ -76,6 +85,7 @@ std::int32_t AddedTokens::longest_at(std::string_view text, std::size_t at) cons
 
 bool AddedTokens::find(std::string_view text, std::size_t done, SpecialText special, Match& match) const {
   if (tokens_.empty()) return false;
+  std::size_t space_begin = match.space_begin, space_end = match.space_end;
   for (std::size_t at = match.next; at < text.size(); ++at) {
     if (only_first_ >= 0) {
       const void* found = std::memchr(text.data() + at, only_first_, text.size() - at);
@@ -88,7 +98,7 @@ bool AddedTokens::find(std::string_view text, std::size_t done, SpecialText spec
     const std::int32_t index = longest_at(text, at);
     if (index < 0) continue;
     const AddedToken& token = tokens_[static_cast<std::size_t>(index)];
-    match = {at, at + token.text.size(), token.id, at + token.text.size()};
+    match = {at, at + token.text.size(), token.id, at + token.text.size(), space_begin, space_end};
     const bool refused = (token.special && special == SpecialText::plain) ||
                          (token.single_word &&
                           (ends_with_word(text.substr(0, match.begin)) || begins_with_word(text.substr(match.end))));
@@ -105,12 +115,14 @@ bool AddedTokens::find(std::string_view text, std::size_t done, SpecialText spec
     }
     if (token.left_strip) match.begin = std::max(match.begin, done);
     if (token.right_strip) {
-      while (match.end < text.size()) {
-        const Character next = first_character(text.substr(match.end));
-        if (!is_white_space(next.code)) break;
-        match.end += next.length;
+      // Tokens inside of white space that was read before have the same end.
+      if (match.end < space_begin || match.end > space_end) {
+        space_begin = match.end;
+        space_end = end_of_white_space(text, match.end);
       }
+      match.end = space_end;
     }
+    match.space_begin = space_begin, match.space_end = space_end;
     if (match.begin >= match.end) {  // the token before it has taken all of it
       at = match.next - 1;
       continue;

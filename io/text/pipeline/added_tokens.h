@@ -50,6 +50,7 @@ class AddedTokens {
     std::size_t begin = 0, end = 0;
     TokenId id = 0;
     std::size_t next = 0;  // where the search for the next token begins: the end of the token's own text
+    std::size_t space_begin = 0, space_end = 0;  // the white space that was read last for a token that takes it
   };
   struct Node {
     unsigned char byte = 0;

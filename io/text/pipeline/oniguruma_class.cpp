@@ -1,187 +1,86 @@
-// Translates classes and properties. A class without sets in it stays a class; others become alternatives and
-// lookaheads, each of which matches one character.
+// Translates classes. A class stays a class where PCRE2 can write it as one, and becomes alternatives and lookaheads,
+// each of which matches one character, where it cannot. Each character of a class is written so that it has no other
+// meaning, wherever it stands.
 #include "io/text/pipeline/oniguruma_class.h"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
-#include <utility>
 #include <vector>
 
-#include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/base/utf8.h"
 
 namespace trainctl {
 namespace {
 
-constexpr const char* space_items =
-    R"(\t-\r \x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000})";
-constexpr const char* hexadecimal_items = "0-9A-Fa-f";
 constexpr int most_levels = 20;
-
-constexpr std::array<std::pair<const char*, const char*>, 38> categories = {{
-    {"letter", "L"},
-    {"casedletter", "L&"},
-    {"uppercaseletter", "Lu"},
-    {"lowercaseletter", "Ll"},
-    {"titlecaseletter", "Lt"},
-    {"modifierletter", "Lm"},
-    {"otherletter", "Lo"},
-    {"mark", "M"},
-    {"combiningmark", "M"},
-    {"nonspacingmark", "Mn"},
-    {"spacingmark", "Mc"},
-    {"enclosingmark", "Me"},
-    {"number", "N"},
-    {"decimalnumber", "Nd"},
-    {"letternumber", "Nl"},
-    {"othernumber", "No"},
-    {"punctuation", "P"},
-    {"connectorpunctuation", "Pc"},
-    {"dashpunctuation", "Pd"},
-    {"openpunctuation", "Ps"},
-    {"closepunctuation", "Pe"},
-    {"initialpunctuation", "Pi"},
-    {"finalpunctuation", "Pf"},
-    {"otherpunctuation", "Po"},
-    {"symbol", "S"},
-    {"mathsymbol", "Sm"},
-    {"currencysymbol", "Sc"},
-    {"modifiersymbol", "Sk"},
-    {"othersymbol", "So"},
-    {"separator", "Z"},
-    {"spaceseparator", "Zs"},
-    {"lineseparator", "Zl"},
-    {"paragraphseparator", "Zp"},
-    {"other", "C"},
-    {"control", "Cc"},
-    {"format", "Cf"},
-    {"privateuse", "Co"},
-    {"unassigned", "Cn"},
-}};
 
 bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; }
 bool is_hexadecimal(char c) { return std::isxdigit(static_cast<unsigned char>(c)) != 0; }
 
-std::string property_items(const std::string& name) { return "\\p{" + name + "}"; }
-
-// The name without what names of properties may be written with: spaces, underscores, hyphens and upper case.
-std::string plain_name(const std::string& name) {
-  std::string plain;
-  for (const char c : name) {
-    if (c != ' ' && c != '_' && c != '-') plain += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+// How many of at most `most` characters from `from` on are digits of a base.
+std::size_t digits(std::string_view text, std::size_t from, std::size_t most, bool octal = false) {
+  std::size_t count = 0;
+  while (count < most && from + count < text.size() && is_hexadecimal(text[from + count]) &&
+         (!octal || (text[from + count] >= '0' && text[from + count] <= '7'))) {
+    ++count;
   }
-  return plain;
+  return count;
 }
 
-[[noreturn]] void throw_untranslated(std::string_view expression, const std::string& what) {
-  throw Error(ErrorKind::data, format("the regular expression '{}' {}", expression.substr(0, 200), what),
-              "use a tokenizer file with another pattern");
+// The bytes of escapes such as \xe4\xb8\x80, at most four, with which a text begins. Those below \x80 are characters.
+std::string raw_bytes(std::string_view text) {
+  std::string bytes;
+  while (bytes.size() < 4 && text.starts_with("\\x") && digits(text, 2, 2) == 2 && text[2] >= '8') {
+    bytes += static_cast<char>(std::stoi(std::string(text.substr(2, 2)), nullptr, 16));
+    text.remove_prefix(4);
+  }
+  return bytes;
 }
 
-// One operand of `&&` in a class: the items of a class of PCRE2, and expressions that match one character each.
+// One operand of `&&` in a class: items of a class, and expressions that match one character each.
 struct Union {
   std::string items;
   std::vector<std::string> others;
 
+  void add(CharacterSet set) {
+    if (set.list()) {
+      items += set.items;
+    } else {
+      others.push_back(set.text());
+    }
+  }
   std::string text() const {
-    if (others.empty()) return items.empty() ? "(?!)" : "[" + items + "]";
-    std::string all = "(?:" + (items.empty() ? "" : "[" + items + "]");
+    if (others.empty()) return CharacterSet{items, false}.text();
+    // Atomic: what several of them match is tried once, or the steps would double with each character.
+    std::string all = "(?>" + (items.empty() ? "" : "[" + items + "]");
     for (const std::string& other : others) all += (all.size() > 3 ? "|" : "") + other;
     return all + ")";
   }
 };
 
+// An expression that matches one character that is in all of the operands.
+std::string intersection(const std::vector<Union>& operands, bool negated) {
+  std::string all;
+  for (std::size_t i = 0; i + 1 < operands.size(); ++i) all += "(?=" + operands[i].text() + ")";
+  all += operands.back().text();
+  return negated ? "(?:(?!" + all + ")(?s:.))" : "(?:" + all + ")";
+}
+
 }  // namespace
-
-ClassTranslator::ClassTranslator(std::function<bool(const std::string&)> compiles) : compiles_(std::move(compiles)) {
-  alphabetic_ = compiles_(R"(\p{Alphabetic})") ? R"(\p{Alphabetic})" : R"(\p{L}\p{Nl})";
-  word_ = alphabetic_ + R"(\p{M}\p{Nd}\p{Pc})";
-}
-
-// POSIX' classes, which are properties as well.
-bool ClassTranslator::named_set(const std::string& name, CharacterSet& set) const {
-  const std::pair<const char*, CharacterSet> names[] = {
-      {"alpha", {alphabetic_}},
-      {"alnum", {alphabetic_ + R"(\p{Nd})"}},
-      {"digit", {R"(\p{Nd})"}},
-      {"upper", {compiles_(R"(\p{Uppercase})") ? R"(\p{Uppercase})" : R"(\p{Lu})"}},
-      {"lower", {compiles_(R"(\p{Lowercase})") ? R"(\p{Lowercase})" : R"(\p{Ll})"}},
-      {"space", {space_items}},
-      {"blank", {R"(\t\p{Zs})"}},
-      {"cntrl", {R"(\p{Cc})"}},
-      {"xdigit", {hexadecimal_items}},
-      {"word", {word_}},
-      {"graph", {std::string(space_items) + R"(\p{Cc}\p{Cn}\p{Cs})", true}},
-      {"print", {R"(\t-\r\x{85}\x{2028}\x{2029}\p{Cc}\p{Cn}\p{Cs})", true}},
-      {"ascii", {R"(\x{00}-\x{7f})"}},
-  };
-  for (const auto& [known, known_set] : names) {
-    if (name == known) return set = known_set, true;
-  }
-  return false;
-}
-
-CharacterSet ClassTranslator::property(std::string name, bool negated) const {
-  if (name.starts_with('^')) {
-    name.erase(0, 1);
-    negated = !negated;
-  }
-  CharacterSet set;
-  const std::string plain = plain_name(name);
-  if (named_set(plain, set)) return {set.items, set.negated != negated};
-  const auto category =
-      std::find_if(categories.begin(), categories.end(), [&plain](const auto& one) { return plain == one.first; });
-  if (category != categories.end()) {
-    name = category->second;
-  } else if (plain == "punct") {
-    name = "P";
-  } else if (plain.size() > 2 && compiles_(property_items("sc:" + name))) {
-    name = "sc:" + name;  // the characters of the script alone, not those that several scripts share
-  }
-  return {property_items(name), negated};
-}
-
-bool ClassTranslator::read_set(std::string_view expression, std::size_t& at, bool in_class, CharacterSet& set) const {
-  if (at + 1 >= expression.size() || expression[at] != '\\') return false;
-  const char letter = expression[at + 1];
-  const bool negated = letter == 'H' || letter == 'W' || letter == 'S' || letter == 'P';
-  if (letter == 'h' || letter == 'H') {
-    set = {hexadecimal_items, negated};
-  } else if (letter == 'w' || letter == 'W') {
-    set = {in_class ? word_ : word_ + R"(\xb2\xb3\xb9\xbc-\xbe)", negated};
-  } else if (letter == 's' || letter == 'S') {
-    set = {space_items, negated};
-  } else if ((letter == 'p' || letter == 'P') && expression.substr(at + 2).starts_with('{')) {
-    const std::size_t end = expression.find('}', at);
-    if (end == std::string_view::npos) throw_untranslated(expression, "has a property without an end");
-    set = property(std::string(expression.substr(at + 3, end - at - 3)), negated);
-    at = end + 1;
-    return true;
-  } else {
-    return false;
-  }
-  at += 2;
-  return true;
-}
 
 std::string ClassTranslator::read_character(std::string_view expression, std::size_t& at) const {
   const std::string_view rest = expression.substr(at);
-  const auto digits = [&](std::size_t from, std::size_t most) {
-    std::size_t count = 0;
-    while (count < most && from + count < rest.size() && is_hexadecimal(rest[from + count])) ++count;
-    return count;
-  };
   if (rest.size() < 2) return "";
   if (rest[1] == 'v') return at += 2, R"(\x0b)";
-  if (rest[1] == 'u' && digits(2, 4) == 4) {
+  if (rest[1] == 'u' && digits(rest, 2, 4) == 4) {
     at += 6;
     return "\\x{" + std::string(rest.substr(2, 4)) + "}";
   }
-  if (rest[1] == 'x' && digits(2, 2) == 2 && rest[2] >= '8') {  // a byte of a character
-    at += 4;
-    return {static_cast<char>(std::stoi(std::string(rest.substr(2, 2)), nullptr, 16))};
+  if (const std::string bytes = raw_bytes(rest); !bytes.empty()) {
+    const std::size_t length = utf8_length(bytes);
+    at += 4 * std::max<std::size_t>(1, length);
+    return length > 0 ? bytes.substr(0, length) : CharacterSet{}.text();  // no text has a part of a character
   }
   constexpr std::string_view known = "aefnrtdDRXNKAzZGkgbcxo";
   if (rest[1] == 'y' || rest[1] == 'Y') throw_untranslated(expression, "has \\y, a border of a grapheme");
@@ -192,90 +91,89 @@ std::string ClassTranslator::read_character(std::string_view expression, std::si
   return "";
 }
 
-namespace {
-
-// What a class has read so far.
-struct ClassParts {
-  std::vector<Union> operands = std::vector<Union>(1);  // of `&&`
-
-  std::string& items() { return operands.back().items; }
-  void add(const CharacterSet& set) {
-    if (set.negated) {
-      operands.back().others.push_back(set.text());
-    } else {
-      items() += set.items;
+ClassTranslator::ClassCharacter ClassTranslator::class_character(std::string_view expression, std::size_t& at) const {
+  std::string_view rest = expression.substr(at);
+  const auto take = [&](std::size_t length) {
+    length = std::min(length, rest.size());
+    at += length;
+    return ClassCharacter{std::string(rest.substr(0, length)), false};
+  };
+  if (rest[0] == '\\' && rest.size() > 1) {
+    const std::string bytes = raw_bytes(rest);
+    if (!bytes.empty() && utf8_length(bytes) == 0) return at += 4, ClassCharacter{std::string(rest.substr(0, 4)), true};
+    constexpr std::string_view controls = "aefnrtb";
+    if (rest.starts_with("\\x{")) return take(std::min(rest.find('}'), rest.size()) + 1);
+    if (rest[1] == 'x' && bytes.empty()) return take(2 + digits(rest, 2, 2));
+    if (rest[1] == 'c') return take(3);
+    if (controls.find(rest[1]) != std::string_view::npos) return take(2);
+    if (const std::size_t octal = digits(rest, 1, 3, true); octal > 0) return take(1 + octal);
+    if (rest[1] == 'v' || rest[1] == 'u' || rest[1] == 'x') {
+      if (std::string text = read_character(expression, at); !text.empty()) return {std::move(text), false};
     }
+    rest.remove_prefix(1);  // the character itself
+    ++at;
   }
-  bool ends_with_hyphen() { return items().ends_with('-') && !items().ends_with("\\-"); }
-  // A hyphen before or after a set is no range.
-  void end_range() {
-    if (ends_with_hyphen()) items().insert(items().size() - 1, 1, '\\');
-  }
-  std::string text(bool negated) const {
-    if (operands.size() == 1 && operands[0].others.empty()) return CharacterSet{operands[0].items, negated}.text();
-    std::string all;
-    for (std::size_t i = 0; i + 1 < operands.size(); ++i) all += "(?=" + operands[i].text() + ")";
-    all += operands.back().text();
-    return negated ? "(?:(?!" + all + ")(?s:.))" : "(?:" + all + ")";
-  }
-};
+  const auto byte = static_cast<unsigned char>(rest[0]);
+  if (byte >= 0x80) return take(std::max<std::size_t>(1, utf8_length(rest)));
+  ++at;
+  return {(std::isalnum(byte) != 0 ? "" : "\\") + std::string(1, rest[0]), false};
+}
 
-}  // namespace
-
-// Reads a class of POSIX such as [:alpha:] or [:^alpha:]; false if there is none.
-bool ClassTranslator::read_posix(std::string_view expression, std::size_t& at, CharacterSet& set) const {
+// Whether the hyphen at `at` is between two characters of a range. Otherwise it is a character.
+bool ClassTranslator::range_follows(std::string_view expression, std::size_t at) const {
   const std::string_view rest = expression.substr(at);
-  const std::size_t end = rest.starts_with("[:") ? rest.find(":]") : std::string_view::npos;
-  if (end == std::string_view::npos) return false;
-  const bool inverted = rest.starts_with("[:^");
-  const std::size_t begin = inverted ? 3 : 2;
-  const std::string name(end < begin ? "" : rest.substr(begin, end - begin));
-  if (name == "punct") {
-    set = {R"(\p{P}\p{S})"};
-  } else if (!named_set(name, set)) {
-    return false;
-  }
-  set.negated = set.negated != inverted;
-  at += end + 2;
+  if (rest.size() < 2 || rest[0] != '-' || rest[1] == ']' || rest.starts_with("-&&")) return false;
+  CharacterSet set;
+  std::size_t behind = at + 1;
+  if (read_posix(expression, behind, set) || read_set(expression, behind, true, set)) return false;
+  if (rest[1] == '[') throw_untranslated(expression, format("has a hyphen before a class at byte {}", at + 1));
   return true;
 }
 
-std::string ClassTranslator::read_class(std::string_view expression, std::size_t& at, int level) const {
+// Reads a character or a range. Bytes that are no whole character match nothing, and end a range at \x7f. A negated
+// class with a range up to \xff leaves out all that begins with these bytes.
+std::string ClassTranslator::read_range(std::string_view expression, std::size_t& at, bool negated) const {
+  const ClassCharacter low = class_character(expression, at);
+  if (!range_follows(expression, at)) return low.raw && !negated ? "" : low.text;
+  ++at;
+  const ClassCharacter high = class_character(expression, at);
+  if (low.raw && high.raw && !negated) return "";
+  if (!high.raw) return low.text + "-" + high.text;
+  return low.text + "-" + (!negated ? R"(\x7f)" : high.text == R"(\xff)" ? R"(\x{10ffff})" : high.text);
+}
+
+ClassTranslator::ClassText ClassTranslator::read_nested(std::string_view expression, std::size_t& at, int level) const {
   if (level > most_levels) throw_untranslated(expression, format("has classes in classes, more than {}", most_levels));
   const std::size_t begin = at++;
   const bool negated = at < expression.size() && expression[at] == '^' && ++at > 0;
-  ClassParts parts;
+  std::vector<Union> operands(1);
   CharacterSet set;
   for (bool first = true; at < expression.size(); first = false) {
     const std::string_view rest = expression.substr(at);
-    if (rest[0] == ']' && !first) return ++at, parts.text(negated);
-    if (rest.starts_with("&&")) {
-      parts.operands.emplace_back();
-      at += 2;
-    } else if (read_posix(expression, at, set)) {
-      parts.end_range();
-      parts.add(set);
-    } else if (rest[0] == '[') {
-      if (parts.ends_with_hyphen())
-        throw_untranslated(expression, format("has a hyphen before a class at byte {}", at));
-      parts.operands.back().others.push_back(read_class(expression, at, level + 1));
-    } else if (read_set(expression, at, true, set)) {
-      parts.end_range();
-      parts.add(set);
-      if (expression.substr(at).starts_with('-')) parts.items() += "\\-", ++at;
-    } else if (rest[0] == '\\') {
-      if (const std::string character = read_character(expression, at); !character.empty()) {
-        parts.items() += character;
-      } else {
-        parts.items() += rest.substr(0, 2);
-        at += std::min<std::size_t>(2, rest.size());
-      }
-    } else {
-      parts.items() += rest[0] == ']' ? "\\]" : std::string(rest.substr(0, 1));
+    if (rest[0] == ']' && !first) {
       ++at;
+      if (operands.size() == 1 && operands[0].others.empty()) return {{operands[0].items, negated}, ""};
+      return {{}, intersection(operands, negated)};
+    }
+    if (rest.starts_with("&&")) {
+      operands.emplace_back();
+      at += 2;
+    } else if (read_posix(expression, at, set) || read_set(expression, at, true, set)) {
+      operands.back().add(set);
+      if (expression.substr(at).starts_with('-')) operands.back().items += "\\-", ++at;
+    } else if (rest[0] == '[') {
+      const ClassText inner = read_nested(expression, at, level + 1);
+      inner.expression.empty() ? operands.back().add(inner.set) : operands.back().others.push_back(inner.expression);
+    } else {
+      operands.back().items += read_range(expression, at, negated);
     }
   }
   throw_untranslated(expression, format("has a class without an end at byte {}", begin));
+}
+
+std::string ClassTranslator::read_class(std::string_view expression, std::size_t& at) const {
+  const ClassText read = read_nested(expression, at, 0);
+  return read.expression.empty() ? read.set.text() : read.expression;
 }
 
 }  // namespace trainctl

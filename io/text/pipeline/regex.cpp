@@ -53,12 +53,24 @@ bool Regex::find(std::string_view text, std::size_t from, std::size_t& begin, st
   struct Scratch {
     pcre2_match_data* data = pcre2_match_data_create(1, nullptr);
     pcre2_match_context* context = pcre2_match_context_create(nullptr);
-    Scratch() { pcre2_set_match_limit(context, 10'000'000); }
+    Scratch() {
+      pcre2_set_match_limit(context, 10'000'000);
+      pcre2_set_heap_limit(context, 1 << 20);  // in KiB
+    }
     ~Scratch() { pcre2_match_data_free(data), pcre2_match_context_free(context); }
   };
   thread_local const Scratch scratch;
-  const int found = pcre2_match(code_->code, reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), from,
-                                PCRE2_NO_UTF_CHECK, scratch.data, scratch.context);
+  const auto match = [&](pcre2_match_data* data, std::uint32_t options) {
+    return pcre2_match(code_->code, reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), from,
+                       PCRE2_NO_UTF_CHECK | options, data, scratch.context);
+  };
+  int found = match(scratch.data, 0);
+  // Compiled code has a stack of 32 KiB for what a long match may go back to. The interpreter uses the heap.
+  std::unique_ptr<pcre2_match_data, void (*)(pcre2_match_data*)> large(nullptr, pcre2_match_data_free);
+  if (found == PCRE2_ERROR_JIT_STACKLIMIT) {
+    large.reset(pcre2_match_data_create(1, nullptr));
+    found = match(large.get(), PCRE2_NO_JIT);
+  }
   if (found == PCRE2_ERROR_NOMATCH) return false;
   if (found < 0) {
     throw Error(ErrorKind::data,
@@ -66,7 +78,7 @@ bool Regex::find(std::string_view text, std::size_t from, std::size_t& begin, st
                        expression_.substr(0, 200), from),
                 "use a tokenizer file with another pattern, or split the text into shorter lines");
   }
-  const PCRE2_SIZE* bounds = pcre2_get_ovector_pointer(scratch.data);
+  const PCRE2_SIZE* bounds = pcre2_get_ovector_pointer(large ? large.get() : scratch.data);
   begin = bounds[0], end = bounds[1];
   return end >= begin;
 }

@@ -1,5 +1,7 @@
 // Compares steps with regular expressions, incomplete byte-level vocabularies and decoders with tokenizers and
 // SentencePiece, by the values that test/golden/make_regexes.py has written.
+#include <chrono>
+
 #include "core/base/error.h"
 #include "core/base/json.h"
 #include "io/text/files/tokenizer_json.h"
@@ -57,6 +59,25 @@ TEST_CASE("regular expressions split texts as they do for tokenizers") {
   CHECK(compared > 2500);
 }
 
+TEST_CASE("regular expressions match runs of 100,000 characters as they do for tokenizers") {
+  int compared = 0;
+  for (const Json& one : cases()) {
+    if (!one.contains("run")) continue;
+    const std::string expression = one.at("run");
+    CAPTURE(expression);
+    std::string text = "1";
+    for (int i = 0; i < one.at("times"); ++i) text += one.at("text").get<std::string>();
+    text += "\n";
+    Pieces pieces{{text}, {}, true, 1000};
+    make_regex_step(expression, MatchedPart::isolated, false)->split(pieces);
+    std::vector<std::size_t> lengths;
+    for (const std::string_view piece : pieces.pieces) lengths.push_back(piece.size());
+    CHECK(lengths == one.at("lengths").get<std::vector<std::size_t>>());
+    ++compared;
+  }
+  CHECK(compared == 6);
+}
+
 TEST_CASE("regular expressions replace parts of texts, and empty matches, as they do for tokenizers") {
   int compared = 0;
   for (const Json& one : cases()) {
@@ -84,13 +105,27 @@ TEST_CASE("bytes without tokens, white space around added tokens, and Metaspace'
       const std::string text = encoding.at("text");
       CAPTURE(text);
       CHECK(ids_of(*tokenizer, text) == ids);
-      if (one.at("tokenizer").at("added_tokens").empty() && tokenizer->kind() == "WordLevel")
+      if (one.at("tokenizer").at("added_tokens").empty())
         CHECK(tokenizer->decode(ids) == encoding.at("decoded").get<std::string>());
       ++compared;
     }
     CHECK(tokenizer->unknown_token() == std::optional<TokenId>(0));
   }
-  CHECK(compared == 40);
+  CHECK(compared == 55);
+}
+
+TEST_CASE("added tokens in long white space take time in proportion to its length") {
+  for (const std::string strip : {R"("rstrip":true)", R"("lstrip":true)", R"("lstrip":true,"rstrip":true)"}) {
+    const auto tokenizer =
+        read_tokenizer_json(R"({"added_tokens":[{"id":1,"content":"\n",)" + strip +
+                                R"(}],"model":{"type":"WordLevel","unk_token":"a","vocab":{"a":0}}})",
+                            "t.json");
+    CAPTURE(strip);
+    const auto start = std::chrono::steady_clock::now();
+    const auto ids = ids_of(*tokenizer, std::string(1'000'000, '\n'));
+    CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(20));  // a square of it took an hour
+    CHECK(ids == std::vector<TokenId>(strip.find(',') == std::string::npos ? 1'000'000 : 1, 1));
+  }
 }
 
 TEST_CASE("the options of SentencePiece's models decide how texts begin and what is unknown") {
@@ -117,6 +152,21 @@ TEST_CASE("a regular expression without a translation is refused") {
   CHECK(error_of(R"(\p{Han)").find("a property without an end") != std::string::npos);
   CHECK(error_of(std::string(100, '[')).find("classes in classes") != std::string::npos);
   CHECK(error_of(R"((a)").find("wrong") != std::string::npos);
+  CHECK(error_of(R"((*ACCEPT)a)").find("a callout at byte 0") != std::string::npos);
+}
+
+TEST_CASE("hostile regular expressions are refused before they take much time or stack") {
+  const auto repeated = [](int times, const std::string& text) {
+    std::string all;
+    for (int i = 0; i < times; ++i) all += text;
+    return all;
+  };
+  CHECK(error_of(std::string(30000, '(')).find("groups in groups, more than 200") != std::string::npos);
+  CHECK(error_of(repeated(20000, "(?i)")).find("groups in groups, more than 200") != std::string::npos);
+  CHECK(error_of("a" + repeated(20000, "{2}")).find("repeats more than 1000 counts") != std::string::npos);
+  CHECK(error_of(std::string(100001, 'a')).find("more than 100000 bytes") != std::string::npos);
+  CHECK(error_of("[" + repeated(20000, "[:a]")).find("a class without an end") != std::string::npos);
+  CHECK(!error_of(std::string(90000, ')')).empty());
 }
 
 }  // namespace
