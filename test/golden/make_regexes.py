@@ -30,7 +30,8 @@ PLACES = [
     r"(?x)a{1} +", r"(?x)(a)\1 1", r"(?x: (?i) A b | C )d?", r"(?mx-i: a . b )", r"(?i-i)A", "(?x)a\x0b?b", r"a(?#note)+",
     r"[\x80-\xff]", r"[\xa0\s]+", r"[\x00-\xff]+", r"[^\x80-\xff]+", r"[a-\xff]+", r"[\xc3\xa9a]+", r"[\xc3\xa9-\xc3\xbf]+", r"\xff+a", r"(?:\xff|a)+", r"\xc3\xa9+",
     r"\x{e9}+", r"[\x{e9}z]+", r"a{2}*", r"\p{L}{2}{3}", r"a**", r"a{3,1}", r"a{3,1}+", r"a{3,1}?", r"a{,2}{2}", r"a+*", r"a?{2}", r"a+{2}", r"a{2}??",
-    r"(?:ab?){1,2}*", r"\x{61}{2}{2}", r"[[^#][^b]\W]+?c{2}", r"(?:\w** ?)c{3}", r"\w+*#",
+    r"(?:ab?){1,2}*", r"\x{61}{2}{2}", r"[[^#][^b]\W]+?c{2}", r"(?:\w** ?)c{3}", r"\w+*#", r"(?i)[\p{Lu}\d]+", r"(?i:[^\p{Ll}])b?",
+    r"(?i)[\P{Lu}]+", r"(?i)\p{Lu}", r"(?i)[[:upper:]]+(?-i:[\p{Lu}])?", r"((?i)a)[\p{Ll}]+",
 ]
 # Runs of a text, and expressions that match them at once.
 LONG = [(r"[^\S\r\n]+", " "), (r" ?[^(\s|[.,!?…。，、।۔،])]+", "ab"), (r"[^\W_]+", "xé"), (r"[\p{L}&&[^aeiou]]+", "bc"), (r"(?:a|b)+", "ab"), (r"\H+", "xy")]

@@ -29,7 +29,7 @@ class Translator {
           escape();
           break;
         case '[':
-          add_atom(classes_.read_class(in_, at_));
+          add_atom(classes_.read_class(in_, at_, groups_.back().ignore_case));
           break;
         case '(':
           open();
@@ -57,7 +57,8 @@ class Translator {
   struct Group {
     std::size_t begin = 0;    // in `out_`
     std::size_t options = 0;  // the groups that options such as (?i) have opened inside
-    bool extended = false;    // white space and comments are left out: the option x
+    bool ignore_case = false;
+    bool extended = false;  // white space and comments are left out: the option x
   };
 
   void add_atom(const std::string& text) {
@@ -118,7 +119,7 @@ class Translator {
   // Options such as (?m:...) and (?i); Ruby's m lets the dot match line feeds.
   bool options() {
     std::size_t end = at_ + 2;
-    bool off = false, extended = groups_.back().extended;
+    bool off = false, ignore_case = groups_.back().ignore_case, extended = groups_.back().extended;
     std::string letters[2];  // on and off
     for (; end < in_.size() && std::string_view("-imx").find(in_[end]) != std::string_view::npos; ++end) {
       if (in_[end] == '-') {
@@ -126,6 +127,7 @@ class Translator {
       } else if (in_[end] == 'x') {
         extended = !off;
       } else {
+        if (in_[end] == 'i') ignore_case = !off;
         letters[off ? 1 : 0] += in_[end] == 'm' ? 's' : 'i';
       }
     }
@@ -133,10 +135,11 @@ class Translator {
     // (?i) holds up to the end of the group around it, alternatives included.
     if (in_[end] == ')') {
       count_open(++groups_.back().options + groups_.size());
-      groups_.back().extended = extended;
     } else {
-      push(extended);
+      push();
     }
+    groups_.back().ignore_case = ignore_case;
+    groups_.back().extended = extended;
     out_ += "(?" + letters[0] + (letters[1].empty() ? "" : "-" + letters[1]) + ":";
     opened_ = out_.size();
     at_ = end + 1;
@@ -147,8 +150,9 @@ class Translator {
     if (open > most_open) throw_untranslated(in_, format("has groups in groups, more than {}", most_open));
   }
 
-  void push(bool extended) {
-    groups_.push_back({out_.size(), 0, extended});
+  // Opens a group with the options of the one around it.
+  void push() {
+    groups_.push_back({out_.size(), 0, groups_.back().ignore_case, groups_.back().extended});
     count_open(groups_.size());
   }
 
@@ -161,7 +165,7 @@ class Translator {
     }
     if (rest.starts_with("(*")) throw_untranslated(in_, format("has a callout at byte {}", at_));
     if (rest.starts_with("(?") && options()) return;
-    push(groups_.back().extended);
+    push();
     // The characters behind the bracket are no atoms: (?:, (?=, (?<!, (?<name>.
     std::size_t length = 1;
     if (rest.starts_with("(?<=") || rest.starts_with("(?<!")) {

@@ -142,7 +142,8 @@ std::string ClassTranslator::read_range(std::string_view expression, std::size_t
   return low.text + "-" + (!negated ? R"(\x7f)" : high.text == R"(\xff)" ? R"(\x{10ffff})" : high.text);
 }
 
-ClassTranslator::ClassText ClassTranslator::read_nested(std::string_view expression, std::size_t& at, int level) const {
+ClassTranslator::ClassText ClassTranslator::read_nested(std::string_view expression, std::size_t& at, bool ignore_case,
+                                                        int level) const {
   if (level > most_levels) throw_untranslated(expression, format("has classes in classes, more than {}", most_levels));
   const std::size_t begin = at++;
   const bool negated = at < expression.size() && expression[at] == '^' && ++at > 0;
@@ -159,10 +160,11 @@ ClassTranslator::ClassText ClassTranslator::read_nested(std::string_view express
       operands.emplace_back();
       at += 2;
     } else if (read_posix(expression, at, set) || read_set(expression, at, true, set)) {
+      if (ignore_case) set.add_cases();
       operands.back().add(set);
       if (expression.substr(at).starts_with('-')) operands.back().items += "\\-", ++at;
     } else if (rest[0] == '[') {
-      const ClassText inner = read_nested(expression, at, level + 1);
+      const ClassText inner = read_nested(expression, at, ignore_case, level + 1);
       inner.expression.empty() ? operands.back().add(inner.set) : operands.back().others.push_back(inner.expression);
     } else {
       operands.back().items += read_range(expression, at, negated);
@@ -171,8 +173,8 @@ ClassTranslator::ClassText ClassTranslator::read_nested(std::string_view express
   throw_untranslated(expression, format("has a class without an end at byte {}", begin));
 }
 
-std::string ClassTranslator::read_class(std::string_view expression, std::size_t& at) const {
-  const ClassText read = read_nested(expression, at, 0);
+std::string ClassTranslator::read_class(std::string_view expression, std::size_t& at, bool ignore_case) const {
+  const ClassText read = read_nested(expression, at, ignore_case, 0);
   return read.expression.empty() ? read.set.text() : read.expression;
 }
 

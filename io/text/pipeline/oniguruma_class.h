@@ -17,6 +17,8 @@ struct CharacterSet {
   std::string text() const;
   // Writes a negated set as one that is not negated. Returns false, and changes nothing, if PCRE2 has no items for it.
   bool list();
+  // Adds the other cases of the letters of a set such as \p{Lu}, which PCRE2 does not do for the option i.
+  void add_cases();
 };
 
 // Throws Error{data}: `what` says why the expression has no translation.
@@ -34,8 +36,9 @@ class ClassTranslator {
   // Reads the escape of one character that PCRE2 reads differently (\v, \u4e00, \xc3\xa4) and returns its text. Returns
   // an empty text, and does not move, for other escapes.
   std::string read_character(std::string_view expression, std::size_t& at) const;
-  // Reads the class that begins at `at`. Throws Error{data} if it does not end, or if it nests too deep.
-  std::string read_class(std::string_view expression, std::size_t& at) const;
+  // Reads the class that begins at `at`; with `ignore_case`, letters of one case mean those of each. Throws Error{data}
+  // if it does not end, or if it nests too deep.
+  std::string read_class(std::string_view expression, std::size_t& at, bool ignore_case) const;
 
  private:
   // A class as a set; if it has no set, an expression that matches one of its characters.
@@ -49,7 +52,7 @@ class ClassTranslator {
     bool raw = false;  // a byte such as \xff that is no whole character
   };
 
-  ClassText read_nested(std::string_view expression, std::size_t& at, int level) const;
+  ClassText read_nested(std::string_view expression, std::size_t& at, bool ignore_case, int level) const;
   std::string read_range(std::string_view expression, std::size_t& at, bool negated) const;
   ClassCharacter class_character(std::string_view expression, std::size_t& at) const;
   bool range_follows(std::string_view expression, std::size_t at) const;

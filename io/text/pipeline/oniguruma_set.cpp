@@ -101,6 +101,13 @@ bool CharacterSet::list() {
               "use a tokenizer file with another pattern");
 }
 
+void CharacterSet::add_cases() {
+  const bool category = items == R"(\p{Lu})" || items == R"(\p{Ll})" || items == R"(\p{Lt})";
+  if (!category && items != R"(\p{Uppercase})" && items != R"(\p{Lowercase})") return;
+  // The other cases of what a negated set has are what it leaves out.
+  items = negated ? "" : category ? R"(\p{Lu}\p{Ll}\p{Lt})" : R"(\p{Uppercase}\p{Lowercase}\p{Lt})";
+}
+
 ClassTranslator::ClassTranslator(std::function<bool(const std::string&)> compiles) : compiles_(std::move(compiles)) {
   alphabetic_ = compiles_(R"(\p{Alphabetic})") ? R"(\p{Alphabetic})" : R"(\p{L}\p{Nl})";
   word_ = alphabetic_ + R"(\p{M}\p{Nd}\p{Pc})";
