@@ -9,6 +9,7 @@
 #include "core/base/files.h"
 #include "core/base/format.h"
 #include "core/base/hash.h"
+#include "core/base/utf8.h"
 #include "io/datasets/dataset.h"
 #include "io/text/load.h"
 
@@ -65,6 +66,21 @@ std::optional<TokenId> chosen_token(const TextTokenizer& tokenizer, const std::s
                           : format("its special tokens are: {}{}", all, special.size() > shown ? ", ..." : ""));
 }
 
+// Returns the first token that shows characters by itself, without special tokens; -1 if there is none.
+TokenId first_shown(const Tokenizer& tokenizer) {
+  const auto& special = tokenizer.special_tokens();
+  for (std::int64_t i = 0; i < tokenizer.vocabulary_size(); ++i) {
+    const auto id = static_cast<TokenId>(i);
+    if (std::ranges::any_of(special, [id](const SpecialToken& token) { return token.id == id; })) continue;
+    try {
+      const std::string text = tokenizer.decode(std::vector{id});
+      if (!text.empty() && text != "\xEF\xBF\xBD" && !find_invalid_utf8(text)) return id;
+    } catch (const Error&) {  // vocabularies may leave out ids
+    }
+  }
+  return -1;
+}
+
 }  // namespace
 
 void check_encoding(const std::string& encoding, bool has_tokenizer, const Node& data, Reader& reader) {
@@ -94,6 +110,7 @@ std::optional<TokenId> begin_token_of(const TextTokenizer& tokenizer, const std:
 }
 
 std::vector<float> bytes_of_tokens(const Tokenizer& tokenizer) {
+  const TokenId shown = tokenizer.takes_any_bytes() ? -1 : first_shown(tokenizer);
   std::vector<float> bytes(static_cast<std::size_t>(tokenizer.vocabulary_size()));
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     const auto id = static_cast<TokenId>(i);
@@ -103,9 +120,11 @@ std::vector<float> bytes_of_tokens(const Tokenizer& tokenizer) {
         bytes[i] = static_cast<float>(once.size());
       } else if (once == "\xEF\xBF\xBD" || (once.size() == 1 && (once[0] & 0x80) != 0)) {  // a byte of a character
         bytes[i] = 1;
-      } else {  // the first token of a text may lose its space
-        const std::string twice = tokenizer.decode(std::vector{id, id});
-        bytes[i] = static_cast<float>(twice.size() - std::min(twice.size(), once.size()));
+      } else {  // the first tokens of a text may lose their spaces
+        const TokenId before = once.empty() && shown >= 0 ? shown : id;
+        const std::size_t alone = tokenizer.decode(std::vector{before}).size();
+        const std::string both = tokenizer.decode(std::vector{before, id});
+        bytes[i] = static_cast<float>(both.size() - std::min(both.size(), alone));
       }
     } catch (const Error&) {  // vocabularies may leave out ids
     }
