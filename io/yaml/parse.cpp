@@ -15,6 +15,7 @@
 
 #include "core/base/format.h"
 #include "core/base/utf8.h"
+#include "core/spec/values.h"
 #include "io/yaml/syntax_hint.h"
 #include "io/yaml/yaml.h"
 
@@ -110,26 +111,30 @@ class Builder final : public YAML::EventHandler {
     merge_keys(done.node);
     add(std::move(done.node), done.anchor);
   }
-  // Replaces the keys `<<` of a map by the entries of their maps that the map itself does not have. Of several maps in
-  // a list, earlier ones take precedence.
-  static void merge_keys(Node& map) {
+  // Replaces the key `<<` of a map by the entries of its maps that the map itself does not have. Of several maps in a
+  // list, earlier ones take precedence. Reports a second key `<<`, and repeated keys of the maps.
+  void merge_keys(Node& map) {
     const auto is_merge = [](const Node::Entry& entry) { return entry.key == "<<"; };
     const auto first = std::stable_partition(map.entries.begin(), map.entries.end(), std::not_fn(is_merge));
     const std::vector<Node::Entry> merged(std::make_move_iterator(first), std::make_move_iterator(map.entries.end()));
     map.entries.erase(first, map.entries.end());
     if (merged.empty()) return;
+    if (merged.size() > 1) {
+      reader_.error(merged[1].key_location, "repeated key '<<'; to merge several maps, list them: `<<: [*A, *B]`",
+                    merged[0].key_location, "first");
+    }
     std::unordered_set<std::string> keys;
     for (const Node::Entry& entry : map.entries) keys.insert(entry.key);
-    for (const Node::Entry& entry : merged) {
-      const bool is_list = entry.value.is_sequence();
-      for (const Node& from : is_list ? entry.value.items : std::vector<Node>{entry.value}) {
-        if (!from.is_map()) {
-          throw Refused{entry.key_location, "the value of '<<' must be a map or a list of maps, not " + describe(from) +
-                                                (is_list ? " in a list" : "")};
-        }
-        for (const Node::Entry& inherited : from.entries) {
-          if (keys.insert(inherited.key).second) map.entries.push_back(inherited);
-        }
+    const Node::Entry& merge = merged[0];
+    const bool is_list = merge.value.is_sequence();
+    for (const Node& from : is_list ? merge.value.items : std::vector<Node>{merge.value}) {
+      if (!from.is_map()) {
+        throw Refused{merge.key_location, "the value of '<<' must be a map or a list of maps, not " + describe(from) +
+                                              (is_list ? " in a list" : "")};
+      }
+      keys_are_unique(from, reader_);
+      for (const Node::Entry& inherited : from.entries) {
+        if (keys.insert(inherited.key).second) map.entries.push_back(inherited);
       }
     }
   }
