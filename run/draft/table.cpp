@@ -95,6 +95,12 @@ ChosenColumns choose_columns_of(const TableLook& table, const TableColumn& targe
           counted(column.numbers, "field") + (column.numbers == 1 ? " is a number" : " are numbers"),
           column.first_word.text.substr(0, 40), column.first_word.line, counted(column.words - 1, "other field")));
     }
+    if (const std::string number = column.enclosed_number(); !number.empty()) {
+      chosen.notes.push_back(
+          format("column '{}' holds words such as {}: to use its numbers, write them in decimal digits "
+                 "without quotes or parentheses",
+                 column.name, number));
+    }
     if (why.empty() && column.missing > 0 && column.words == 0) {
       chosen.notes.push_back(format("column '{}' has no number in {} (the first: {}line {}), and its mean replaces {}",
                                     column.name, counted(column.missing, "line"),

@@ -148,6 +148,7 @@ void look_at(std::string_view field, std::int64_t line, TableColumn& column) {
   } else {
     add_word(text, line, column);
   }
+  if (!column.repeats) column.repeats = column.distinct.contains(value);
   if (!column.is_full()) column.distinct.insert(value);
   if (column.distinct_texts.size() < TableColumn::max_distinct) column.distinct_texts.emplace(text);
 }
@@ -168,7 +169,7 @@ bool numbers_lines_by_values(const TableColumn& column, std::int64_t lines) {
   std::string letters = lower_case(name);
   std::erase_if(letters, [](unsigned char c) { return std::isalnum(c) == 0; });
   if (column.numbers != lines || !column.whole || !(is_id || names.contains(letters))) return false;
-  return column.ascends_by_one || (is_id && std::ssize(column.distinct) == lines);
+  return column.ascends_by_one || (is_id && !column.repeats);
 }
 
 }  // namespace
@@ -186,6 +187,21 @@ bool TableColumn::has_categories() const {
 bool TableColumn::has_stray_words() const {
   if (words == 0 || numbers == 0 || has_categories()) return false;
   return 10 * words <= numbers || distinct_words.size() <= 3;
+}
+
+std::string TableColumn::enclosed_number() const {
+  const auto is_enclosed = [](std::string_view text) {
+    if (text.starts_with("0x")) return text.find_first_not_of("0123456789abcdefABCDEF", 2) == std::string_view::npos;
+    if (text.size() < 3) return false;
+    const char begin = text.front(), end = text.back();
+    const bool closed = (begin == '(' && end == ')') || (begin == end && (begin == '\'' || begin == '"'));
+    return closed && number_in(text.substr(1, text.size() - 2)).has_value();
+  };
+  const auto found = std::ranges::find_if(distinct_words, is_enclosed);
+  return 2 * std::ranges::count_if(distinct_words, is_enclosed) < std::ssize(distinct_words) ||
+                 found == distinct_words.end()
+             ? ""
+             : *found;
 }
 
 void TableColumn::take_codes_for_words() {

@@ -23,15 +23,16 @@ struct SeenField {
 struct TableColumn {
   std::string name;
   std::int64_t numbers = 0, words = 0, dates = 0, missing = 0;
-  std::int64_t sentences = 0;                         // words that are texts of at least three words
-  std::int64_t marked = 0;                            // words that are numbers with marks such as '$'
-  NumberMarks marks;                                  // the marks of all these words
-  bool whole = true;                                  // all numbers are whole
-  bool ascends_by_one = true;                         // each number is larger by one than that of the line before
-  double largest = 0;                                 // the largest absolute value of the numbers
-  float lowest = 0, highest = 0;                      // of the numbers
-  double last_number = 0;                             // the number of the last line that was read
-  std::set<std::string, std::less<>> distinct;        // the first max_distinct values: numbers, or with words the texts
+  std::int64_t sentences = 0;                   // words that are texts of at least three words
+  std::int64_t marked = 0;                      // words that are numbers with marks such as '$'
+  NumberMarks marks;                            // the marks of all these words
+  bool whole = true;                            // all numbers are whole
+  bool ascends_by_one = true;                   // each number is larger by one than that of the line before
+  double largest = 0;                           // the largest absolute value of the numbers
+  float lowest = 0, highest = 0;                // of the numbers
+  double last_number = 0;                       // the number of the last line that was read
+  bool repeats = false;                         // one of the first max_distinct different values is in several lines
+  std::set<std::string, std::less<>> distinct;  // the first max_distinct values: numbers, or with words the texts
   std::set<std::string, std::less<>> distinct_texts;  // the first max_distinct texts
   std::set<std::string, std::less<>> distinct_words;  // the first max_words of those that are no numbers
   std::int64_t codes = 0;                             // whole numbers with a leading zero, such as 01234
@@ -57,6 +58,9 @@ struct TableColumn {
   bool has_categories() const;
   // Whether it holds numbers, and words only here and there.
   bool has_stray_words() const;
+  // The first of its words that are numbers in quotes or parentheses or with 0x ('0.85', (7.5), 0x1f), if at least half
+  // of its different words are; "" if not.
+  std::string enclosed_number() const;
   // Whether it holds texts of several words, most of which differ.
   bool holds_texts(std::int64_t lines) const;
   // Whether its words are numbers with marks, rather than names.

@@ -54,6 +54,20 @@ TEST_CASE("init tells what it assumed about the lines and columns of a table") {
              [&](int i) { return format("{},{},{},{}.5", 900 - i, i + 1, value(i, 1), value(i, 2)); }),
        true,
        {"columns: [size]", "not PassengerId, which numbers the lines", "not RowNumber, which numbers the lines"}},
+      {"customers.csv",
+       [](const Folder& folder) {  // more different ids than are kept
+         std::string text = "CustomerId,VisitorId,size,price\n";
+         for (int i = 0; i < 1500; ++i) text += format("{},{},{},{}.5\n", 90000 - 7 * i, i % 1200, i % 90, i % 37);
+         folder.write("customers.csv", text);
+       },
+       true,
+       {"columns: [VisitorId, size]", "not CustomerId, which numbers the lines"}},
+      {"quoted.csv",
+       table("quoted.csv", "share,loss,size,price",
+             [&](int i) { return format("'0.{}',({}.5),{},{}.5", i % 7, i % 9, value(i, 1), value(i, 2)); }),
+       true,
+       {"column 'share' holds words such as '0.0': to use its numbers, write them in decimal digits without quotes",
+        "column 'loss' holds words such as (0.5): to use its numbers"}},
       {"users.csv",
        table("users.csv", "userId,number,price",
              [&](int i) { return format("{},{},{}.5", i % 7, value(i, 1), value(i, 2)); }),
