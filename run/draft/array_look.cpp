@@ -37,9 +37,10 @@ std::optional<Array> training_array(const std::string& path, const std::string& 
 // Calls use(values) for each row, with its values as floats or whole numbers.
 template <class T, class Use>
 void for_rows(const Array& array, const Use& use) {
+  if (array.shape.count() == 0) return;    // the header of a file of few bytes may say that there are many empty rows
   constexpr std::int64_t block = 1 << 20;  // values
-  const std::int64_t rows = array.shape[0], row = array.shape.count() / std::max<std::int64_t>(rows, 1);
-  const std::int64_t each = std::max<std::int64_t>(1, block / std::max<std::int64_t>(row, 1));
+  const std::int64_t rows = array.shape[0], row = array.shape.count() / rows;
+  const std::int64_t each = std::max<std::int64_t>(1, block / row);
   std::vector<T> values;
   for (std::int64_t first = 0; first < rows; first += each) {
     const std::int64_t count = std::min(each, rows - first);
@@ -53,7 +54,8 @@ void for_rows(const Array& array, const Use& use) {
 // numbers have different ranges; the positions of sequences of tokens have the same one, except where most is padding.
 std::int64_t vocabulary_of(const std::string& path, const Array& x) {
   constexpr std::int64_t fewest_positions = 4, smallest = 8;
-  if (!is_integer(x.type) || x.type == ElementType::uint8 || x.shape.rank() != 2 || x.shape[1] < fewest_positions) {
+  if (!is_integer(x.type) || x.type == ElementType::uint8 || x.shape.rank() != 2 || x.shape[1] < fewest_positions ||
+      x.shape.count() == 0) {
     return 0;
   }
   std::vector<std::int64_t> largest(static_cast<std::size_t>(x.shape[1]), -1);
@@ -173,9 +175,14 @@ std::optional<std::pair<std::int64_t, std::int64_t>> few_whole_in(const Array& y
 // can.
 std::string unreadable_in(const Array& x, const Array& y) {
   constexpr std::int64_t most = 200'000'000;  // values; reading more would take long
+  const auto may_be_bad = [&](const Array& array) {
+    const std::int64_t count = array.shape.count();
+    return !is_integer(array.type) && array.shape[0] == x.shape[0] && count > 0 && count <= most;
+  };
+  if (!may_be_bad(x) && !may_be_bad(y)) return "";
   std::vector<bool> bad(static_cast<std::size_t>(x.shape[0]));
   for (const Array* array : {&x, &y}) {
-    if (is_integer(array->type) || array->shape[0] != x.shape[0] || array->shape.count() > most) continue;
+    if (!may_be_bad(*array)) continue;
     std::size_t sample = 0;
     for_rows<float>(*array, [&](std::span<const float> row) {
       if (!std::all_of(row.begin(), row.end(), [](float value) { return std::isfinite(value); })) bad[sample] = true;
@@ -217,7 +224,7 @@ std::string unreadable_in(const Array& x, const Array& y) {
 ArrayLook look_at_arrays(const std::string& path, TargetsAre targets) {
   const std::optional<Array> x = training_array(path, "x"), y = training_array(path, "y");
   ArrayLook look;
-  if (!x || !y || x->shape.rank() == 0 || y->shape.rank() == 0 || y->shape[0] == 0) return look;
+  if (!x || !y || x->shape.rank() == 0 || y->shape.rank() == 0 || y->shape.count() == 0) return look;
   look.vocabulary = vocabulary_of(path, *x);
   for_rows<float>(*y, [&](std::span<const float> row) {
     for (const float value : row) look.largest = std::max(look.largest, std::abs(double{value}));

@@ -97,6 +97,12 @@ TEST_CASE("init tells which samples of arrays are skipped, and that a few whole 
   folder.write("none/x.npy", npy("<f4", "(2, 1)", raw(std::vector{std::nanf(""), INFINITY})));
   folder.write("none/y.npy", npy("<i8", "(2,)", raw(std::vector<std::int64_t>{0, 1})));
   CHECK(contains(trainctl(folder, {"init", "none"}).errors, "all samples hold NaN, infinity or numbers beyond"));
+  // The headers say that there are many samples, none of which has values.
+  folder.write("empty/x.npy", npy("<f4", "(1000000000000000, 0)", ""));
+  folder.write("empty/y.npy", npy("<f4", "(1000000000000000, 0)", ""));
+  CHECK(contains(trainctl(folder, {"init", "empty"}).errors, "empty/x.npy: holds no samples"));
+  folder.write("empty/y.npy", npy("<i8", "(3,)", raw(std::vector<std::int64_t>{0, 1, 2})));
+  CHECK(contains(trainctl(folder, {"init", "empty"}).errors, "empty/x.npy: holds no samples"));
   folder.write("alone.npy", npy("<f4", "(60, 5)", raw(x)));
   CHECK(contains(trainctl(folder, {"init", "alone.npy"}).errors, "alone.npy: is a single array without targets; put"));
 }
