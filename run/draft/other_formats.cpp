@@ -5,8 +5,9 @@
 #include <filesystem>
 #include <iterator>
 #include <string_view>
-#include <system_error>
+#include <vector>
 
+#include "core/base/error.h"
 #include "core/base/file_names.h"
 #include "core/base/files.h"
 #include "core/base/format.h"
@@ -18,6 +19,15 @@ namespace trainctl {
 namespace {
 
 namespace fs = std::filesystem;
+
+// The type of a file, or of the file that a link names; `absent` if it cannot be read.
+FileType file_type_or_absent(const std::string& path) {
+  try {
+    return file_type(path);
+  } catch (const Error&) {
+    return FileType::absent;
+  }
+}
 
 // A format of data that is not read: the ending of its files, what they are, and how they are converted.
 struct OtherFormat {
@@ -36,8 +46,7 @@ constexpr std::string_view as_unpacked = "unpack it, and call init with the fold
 constexpr std::string_view as_network = "`trainctl import` makes a config from a network";
 constexpr std::string_view as_arrays_or_network =
     "write samples and targets as arrays of NumPy: numpy.savez(\"data.npz\", x=samples, y=targets); if it is a network "
-    "of "
-    "Keras, use `trainctl import`";
+    "of Keras, use `trainctl import`";
 
 constexpr OtherFormat formats[] = {
     {".xlsx", "a table of Excel", "excel"},
@@ -93,32 +102,50 @@ std::string_view not_read(const OtherFormat& found) { return found.ending == ".n
   data_error(path, what, remedy);
 }
 
+// The files of one kind in a folder.
+struct FoundFormat {
+  const OtherFormat* format = nullptr;
+  std::string first;  // the path of the first file
+  std::size_t count = 0;
+};
+
+// Counts the files in other formats in a folder and those below it, in the order of their names, which is the same on
+// all hosts: of at most `entries` files and folders. Folders that cannot be read are left out, and links to folders.
+void count_formats(const std::string& folder, int& entries, std::vector<FoundFormat>& found) {
+  std::vector<FolderEntry> listed;
+  try {
+    listed = list_folder(folder);
+  } catch (const Error&) {
+    return;
+  }
+  for (const FolderEntry& entry : listed) {
+    if (--entries < 0) return;
+    const std::string path = folder + (folder.ends_with('/') ? "" : "/") + entry.name;
+    if (entry.type == FileType::folder) count_formats(path, entries, found);
+    const OtherFormat* format = entry.name.starts_with('.') ? nullptr : format_of(entry.name);
+    if (format == nullptr || file_type_or_absent(path) != FileType::regular) continue;
+    auto same = std::ranges::find_if(found, [&](const FoundFormat& one) { return one.format->what == format->what; });
+    if (same == found.end()) same = found.insert(same, {format, path});
+    ++same->count;
+  }
+}
+
 }  // namespace
 
 void refuse_other_formats(const std::string& path) {
-  constexpr int max_entries = 10'000;
   if (!is_folder(path)) {
     if (const OtherFormat* found = format_of(path))
       refuse(path, *found, format("is {}{}", found->what, not_read(*found)));
     return;
   }
-  const OtherFormat* first = nullptr;
-  std::string first_path;
-  long long count = 0;
-  std::error_code failure;
-  int entries = 0;
-  for (fs::recursive_directory_iterator entry(path, failure), end; !failure && entry != end; entry.increment(failure)) {
-    if (++entries > max_entries) break;
-    const std::string name = entry->path().filename().string();
-    const OtherFormat* found = name.starts_with('.') ? nullptr : format_of(name);
-    if (found == nullptr || (first != nullptr && found->what != first->what)) continue;
-    if (first == nullptr || entry->path().string() < first_path) first_path = entry->path().string();
-    first = found;
-    ++count;
-  }
-  if (first == nullptr) return;
-  const std::string others = count == 1 ? "" : format(", like {} more", counted(count - 1, "file"));
-  refuse(first_path, *first, format("is {}{}{}", first->what, not_read(*first), others));
+  int entries = 10'000;
+  std::vector<FoundFormat> found;
+  count_formats(path, entries, found);
+  if (found.empty()) return;
+  // The format of most files; of several, the one whose first file comes first.
+  const FoundFormat& most = *std::ranges::max_element(found, {}, &FoundFormat::count);
+  const std::string others = most.count == 1 ? "" : format(", like {} more", counted(most.count - 1, "file"));
+  refuse(most.first, *most.format, format("is {}{}{}", most.format->what, not_read(*most.format), others));
 }
 
 }  // namespace trainctl

@@ -315,6 +315,12 @@ TEST_CASE("init tells how data in formats that are not read can be converted") {
     folder.write(name, "II*");
   }
   refused("scans", "scans/a/1.tiff: is an image in the format TIFF, which is not read, like 2 files more");
+  folder.write("scans/0.zip", "PK");  // the format of most files is named
+  fs::create_directories(folder / "scans/a/0.tiff");
+  folder.write("scans/a/0.tiff/readme.dat", "notes");
+  refused("scans", "scans/a/1.tiff: is an image in the format TIFF, which is not read, like 2 files more");
+  for (const char* name : {"mixed/b.zip", "mixed/a.xlsx", "mixed/c.parquet"}) folder.write(name, "PK");
+  refused("mixed", "mixed/a.xlsx: is a table of Excel, which is not read; write it as CSV");
   folder.write("words/yes/1.mp3", "ID3");
   refused("words", "words/yes/1.mp3: is a sound in the format MP3, which is not read; write the sounds as WAV");
   folder.write("titanic.zip", "PK");
