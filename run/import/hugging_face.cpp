@@ -119,7 +119,11 @@ void add_images(const std::string& folder, const HuggingFaceNetwork& network, No
   append(data, "shape", std::move(shape));
   if (const Node* classes = network.with.find("classes")) append(data, "classes", *classes);
   append(data, "transform", image_steps(folder, network.sample, result.notes));
-  result.notes.emplace_back("`path` names the folder of images for training; predictions do not need it.");
+  result.notes.emplace_back(
+      "`path` names the folder of images for training; predictions do not need it. If it has other");
+  result.notes.emplace_back("classes, a config sets their number, and the last layer begins with initial values:");
+  result.notes.emplace_back(
+      "`data: {path: images/, classes: N}`, `model: {with: {classes: N}, weights: {skip: [predictions/*]}}`.");
 }
 
 // `model.weights`; a map if a config that includes this one may add a key.
@@ -151,7 +155,7 @@ HuggingFaceImport import_hugging_face(const std::string& folder, const std::stri
   }
   append(model, "preset", scalar_node(network.preset));
   append(model, "with", network.with);
-  append(model, "weights", weights_node(relative, skipped, !network.until.empty()));
+  append(model, "weights", weights_node(relative, skipped, !has_text(network) || !network.until.empty()));
   if (network.until.empty()) {
     append(train, "loss", scalar_node("sparse_categorical_crossentropy"));
   } else {

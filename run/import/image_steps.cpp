@@ -1,7 +1,10 @@
 // Reads preprocessor_config.json.
 #include "run/import/image_steps.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <functional>
+#include <set>
 #include <utility>
 
 #include "core/base/error.h"
@@ -30,11 +33,34 @@ Node step(const std::string& name, Node value) {
   return map;
 }
 
-// A list of numbers of the file, one for each channel.
+bool has(const Json& file, const char* key) {
+  const auto found = file.find(key);
+  return found != file.end() && !found->is_null();
+}
+
+// The kind of image processor that the file names; that of ViT if it names none. "ViTImageProcessorFast" and
+// "ViTFeatureExtractor" are kinds of "ViT".
+std::string processor(const Json& file) {
+  const char* key = has(file, "image_processor_type") ? "image_processor_type" : "feature_extractor_type";
+  const std::string name = has(file, key) ? json_value<std::string>(file, key) : "ViT";
+  return name.substr(0, std::min(name.find("ImageProcessor"), name.find("FeatureExtractor")));
+}
+
+// Whether the defaults of the image processor are known: it is one that transformers has for networks of this kind.
+bool has_known_defaults(const std::string& kind) { return kind == "ViT" || kind == "DeiT" || kind == "Beit"; }
+
+// The numbers that the file gives, one for each channel. A single number is that of all channels. If the file gives
+// none, these are those of transformers' image processor, which are 0.5.
 Node numbers(const Json& file, const char* key, std::int64_t channels) {
   Node list = sequence_node();
-  for (const Json& one : file.at(key)) {
-    if (!one.is_number()) throw Error(ErrorKind::data, format("'{}' must be a list of numbers", key));
+  Json given = has(file, key) ? file.at(key) : Json(0.5);
+  if (!has(file, key) && !has_known_defaults(processor(file))) {
+    throw Error(ErrorKind::data,
+                format("'{}' is missing, and the default of '{}' is not known: add it", key, processor(file)));
+  }
+  if (given.is_number()) given = Json(std::vector<Json>(static_cast<std::size_t>(channels), given));
+  for (const Json& one : given) {
+    if (!one.is_number()) throw Error(ErrorKind::data, format("'{}' must be a number or a list of numbers", key));
     list.items.push_back(number_node(one.get<double>()));
   }
   if (std::ssize(list.items) != channels) {
@@ -44,12 +70,37 @@ Node numbers(const Json& file, const char* key, std::int64_t channels) {
   return list;
 }
 
-void add_steps(const Json& file, const Shape& image, Node& steps, std::vector<std::string>& notes) {
-  if (flag(file, "do_center_crop", false)) {
+// Adds notes on the steps of the file that the config does not have.
+void note_other_steps(const Json& file, std::vector<std::string>& notes) {
+  if (flag(file, "do_center_crop", processor(file) == "DeiT")) {
     notes.emplace_back("preprocessor_config.json cuts out the centre of an image: add `center_crop` to `transform`.");
   }
+  if (!flag(file, "do_resize", true)) {
+    notes.emplace_back("preprocessor_config.json does not resize images; here `resize` gives them the network's size.");
+  }
+  constexpr std::int64_t bilinear = 2, bicubic = 3;  // Pillow's numbers
+  const std::int64_t usual = processor(file) == "DeiT" || processor(file) == "Beit" ? bicubic : bilinear;
+  const std::int64_t resample = has(file, "resample") ? json_value<std::int64_t>(file, "resample") : usual;
+  if (flag(file, "do_resize", true) && resample != bilinear) {
+    notes.push_back(format("preprocessor_config.json resizes by {} interpolation; `resize` is bilinear.",
+                           resample == 0         ? "nearest-neighbour"
+                           : resample == 1       ? "Lanczos"
+                           : resample == bicubic ? "bicubic"
+                                                 : "another kind of"));
+  }
+  static const std::set<std::string, std::less<>> known{"do_center_crop",   "do_convert_rgb", "do_normalize",
+                                                        "do_reduce_labels", "do_rescale",     "do_resize"};
+  for (const auto& [key, value] : file.items()) {
+    if (!key.starts_with("do_") || known.contains(key) || value.is_null() || value == Json(false)) continue;
+    notes.push_back(
+        format("preprocessor_config.json sets `{}`, which is not translated: change the images likewise.", key));
+  }
+}
+
+void add_steps(const Json& file, const Shape& image, Node& steps, std::vector<std::string>& notes) {
+  note_other_steps(file, notes);
   if (flag(file, "do_rescale", true)) {
-    const double factor = file.contains("rescale_factor") ? json_value<double>(file, "rescale_factor") : 1.0 / 255;
+    const double factor = has(file, "rescale_factor") ? json_value<double>(file, "rescale_factor") : 1.0 / 255;
     steps.items.push_back(step("rescale", factor == 1.0 / 255 ? scalar_node("1/255") : number_node(factor)));
   }
   if (!flag(file, "do_normalize", true)) return;

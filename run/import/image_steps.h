@@ -10,8 +10,9 @@
 namespace trainctl {
 
 // Returns `data.transform` for images of the shape [height, width, channels]: resize, and rescale and normalize as the
-// folder's preprocessor_config.json says. Adds sentences for the user about what it does not say, or says differently.
-// Throws Error{data} if the file cannot be read.
+// folder's preprocessor_config.json says; where it does not say it, by the defaults of transformers' image processors.
+// Adds sentences for the user about what it does not say, or what these steps do not do. Throws Error{data} if the file
+// cannot be read.
 Node image_steps(const std::string& folder, const Shape& image, std::vector<std::string>& notes);
 
 }  // namespace trainctl

@@ -2,6 +2,7 @@
 // invalid files are refused.
 #include <filesystem>
 #include <fstream>
+#include <random>
 
 #include "core/base/format.h"
 #include "io/checkpoint/safetensors.h"
@@ -309,6 +310,68 @@ TEST_CASE("an imported network of images predicts without data, with the folder'
   const Finished refused = trainctl(folder, {"import", "models/vit", "-o", ".", "--force"});
   CHECK(refused.code == 3);
   CHECK(contains(refused.errors, "models/vit/preprocessor_config.json: 'image_mean' has 1 number, but the network's"));
+}
+
+TEST_CASE("an imported network of images has the defaults of its image processor, and notes on other steps") {
+  const Folder folder;
+  fs::create_directories(folder / "models");
+  fs::copy(TRAINCTL_SOURCE_DIR "/test/golden/hugging_face/vit", folder / "models/vit", fs::copy_options::recursive);
+  const auto import = [&](const std::string& processor) {
+    folder.write("models/vit/preprocessor_config.json", processor);
+    const Finished made = trainctl(folder, {"import", "models/vit", "-o", ".", "--force"});
+    return made.code == 0 ? read_file(folder / "vit.yaml") : made.errors;
+  };
+  const std::string halves = "{rescale: 1/255}, {normalize: {mean: [0.5, 0.5], std: [0.5, 0.5]}}]";
+  for (const char* usual :
+       {"{}", R"({"image_processor_type": "ViTImageProcessorFast", "resample": 2, "image_mean": null})",
+        R"({"image_mean": 0.5, "image_std": 0.5, "rescale_factor": null, "do_flip_channel_order": false})"}) {
+    const std::string config = import(usual);
+    CAPTURE(usual, config);
+    CHECK(contains(config, halves));
+    CHECK_FALSE(contains(config, "preprocessor_config.json"));
+  }
+  CHECK(contains(import(R"({"image_mean": 0.25, "image_std": [0.125, 0.75]})"),
+                 "mean: [0.25, 0.25], std: [0.125, 0.75]"));
+  CHECK(contains(import(R"({"do_resize": false})"), "preprocessor_config.json does not resize images; here `resize`"));
+  CHECK(contains(import(R"({"resample": 0})"), "resizes by nearest-neighbour interpolation; `resize` is bilinear"));
+  CHECK(
+      contains(import(R"({"do_flip_channel_order": true})"), "sets `do_flip_channel_order`, which is not translated"));
+  const std::string deit = import(R"({"feature_extractor_type": "DeiTFeatureExtractor"})");
+  CHECK(contains(deit, halves));
+  CHECK(contains(deit, "cuts out the centre of an image: add `center_crop`"));
+  CHECK(contains(deit, "resizes by bicubic interpolation"));
+  CHECK(contains(import(R"({"image_processor_type": "OtherImageProcessor"})"),
+                 "'image_mean' is missing, and the default of 'Other' is not known: add it"));
+  CHECK(contains(import(R"({"image_mean": "half"})"), "'image_mean' must be a number or a list of numbers"));
+}
+
+TEST_CASE("a config that includes an imported network of images sets other classes as its notes say") {
+  const Folder folder;
+  fs::create_directories(folder / "models");
+  fs::copy(TRAINCTL_SOURCE_DIR "/test/golden/hugging_face/vit", folder / "models/vit", fs::copy_options::recursive);
+  REQUIRE(trainctl(folder, {"import", "models/vit", "-o", "."}).code == 0);
+  CHECK(contains(
+      read_file(folder / "vit.yaml"),
+      "`data: {path: images/, classes: N}`, `model: {with: {classes: N}, weights: {skip: [predictions/*]}}`."));
+  std::mt19937 random(31);
+  std::vector<float> x;
+  std::vector<std::int64_t> y;
+  for (int i = 0; i < 10 * 12 * 12 * 2; ++i) x.push_back(static_cast<float>(random() % 1000) / 500.0f - 1);
+  for (int i = 0; i < 10; ++i) y.push_back(i % 5);
+  folder.write("x.npy", npy("<f4", "(10, 12, 12, 2)", raw(x)));
+  folder.write("y.npy", npy("<i8", "(10,)", raw(y)));
+  const auto check = [&](const std::string& weights) {
+    folder.write("mine.yaml", "model: {include: vit.yaml, with: {classes: 5}" + weights +
+                                  "}\ndata: {dataset: npy, x: x.npy, y: y.npy, classes: 5}\n"
+                                  "train: {loss: sparse_categorical_crossentropy, batch_size: 4, epochs: 1, "
+                                  "optimizer: {name: adamw, learning_rate: 2e-5}}\n");
+    return trainctl(folder, {"check", "mine.yaml"});
+  };
+  const Finished good = check(", weights: {skip: [predictions/*]}");
+  CAPTURE(good.errors);
+  CHECK(good.code == 0);
+  CHECK(contains(good.out, "22 of 24 tensors; skipped: predictions/bias, predictions/kernel"));
+  CHECK(contains(check("").errors, "`skip: [predictions/*]` keeps the layer's initial values"));
 }
 
 }  // namespace trainctl::test::import_test
