@@ -163,12 +163,16 @@ bool in_range(const Range& range, double value) {
          !(range.at_most && value > *range.at_most) && !(range.less_than && value >= *range.less_than);
 }
 
-std::string range_phrase(const Range& range) {
+// The limits in words; `unit` is that of the limits: "at least 3 s".
+std::string range_phrase(const Range& range, std::string_view unit) {
   std::vector<std::string> parts;
-  if (range.at_least) parts.push_back(format("at least {}", *range.at_least));
-  if (range.more_than) parts.push_back(format("more than {}", *range.more_than));
-  if (range.at_most) parts.push_back(format("at most {}", *range.at_most));
-  if (range.less_than) parts.push_back(format("less than {}", *range.less_than));
+  const auto add = [&](std::string_view words, std::optional<double> limit) {
+    if (limit) parts.push_back(format("{} {}{}", words, *limit, *limit == 0 ? "" : unit));
+  };
+  add("at least", range.at_least);
+  add("more than", range.more_than);
+  add("at most", range.at_most);
+  add("less than", range.less_than);
   return parts.size() < 2 ? parts.front() : parts.front() + " and " + parts.back();
 }
 
@@ -180,10 +184,27 @@ std::optional<double> leading_number(const std::string& text) {
   return {};
 }
 
+bool check_numbers(const Range& range, std::string_view unit, const Node& node, Reader& reader) {
+  if (!range.at_least && !range.more_than && !range.at_most && !range.less_than) return true;
+  bool good = true;
+  for (const Node& item : node.items) good &= check_numbers(range, unit, item, reader);
+  for (const Node::Entry& entry : node.entries) {
+    const ReadingContext context(reader, format("{}.{}", reader.key(), entry.key));
+    good &= check_numbers(range, unit, entry.value, reader);
+  }
+  if (!node.is_scalar()) return good;
+  const auto number = leading_number(node.text);
+  if (!number || in_range(range, *number)) return true;
+  reader.error(node.location, format("{} must be {}, not {}", reader.key(), range_phrase(range, unit), node.text));
+  return false;
+}
+
 }  // namespace
 
 bool Key::read(const Node& node, Reader& reader, void* object) const {
-  return functions->read(node, reader, static_cast<char*>(object) + offset) && check_range(type.range, node, reader);
+  const std::string_view unit = type.kind == TypeInfo::Kind::time ? " s" : "";
+  return functions->read(node, reader, static_cast<char*>(object) + offset) &&
+         check_numbers(type.range, unit, node, reader);
 }
 
 Node Key::write(const void* object) const { return functions->write(static_cast<const char*>(object) + offset); }
@@ -279,18 +300,7 @@ Node Section::write(const void* object) const {
 }
 
 bool check_range(const Range& range, const Node& node, Reader& reader) {
-  if (!range.at_least && !range.more_than && !range.at_most && !range.less_than) return true;
-  bool good = true;
-  for (const Node& item : node.items) good &= check_range(range, item, reader);
-  for (const Node::Entry& entry : node.entries) {
-    const ReadingContext context(reader, format("{}.{}", reader.key(), entry.key));
-    good &= check_range(range, entry.value, reader);
-  }
-  if (!node.is_scalar()) return good;
-  const auto number = leading_number(node.text);
-  if (!number || in_range(range, *number)) return true;
-  reader.error(node.location, format("{} must be {}, not {}", reader.key(), range_phrase(range), node.text));
-  return false;
+  return check_numbers(range, "", node, reader);
 }
 
 const Section* ChoiceTable::find(std::string_view name) const {

@@ -175,6 +175,8 @@ TEST_CASE("values out of range are refused") {
       {"cluster: {ranks: 2}", "cluster: {hosts: {n1: 0}}",
        "c.yaml:19:23: hosts.n1 must be at least 1 and at most 1048576, not 0"},
       {"epochs: 2", "epochs: 2\n  max_time: 0 s", "c.yaml:14:13: max_time must be more than 0, not 0 s"},
+      {"cluster: {ranks: 2}", "cluster: {hang_timeout: 2 s}",
+       "c.yaml:19:25: hang_timeout must be at least 3 s, not 2 s"},
       {"cluster: {ranks: 2}", "strategy: {bucket_size: 0 MB}",
        "c.yaml:19:25: bucket_size must be more than 0, not 0 MB"},
   });
