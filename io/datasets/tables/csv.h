@@ -66,7 +66,8 @@ struct Value<ColumnNames> {
     return info;
   }
   static bool read(const Node& node, Reader& reader, ColumnNames& value) {
-    if (!node.is_scalar()) return List::read(node, reader, value);
+    if (node.is_sequence()) return List::read(node, reader, value);
+    if (!node.is_scalar()) return reader.expected(node, type()), false;
     return Value<std::string>::read(node, reader, value.emplace_back());
   }
   static Node write(const ColumnNames& value) { return List::write(value); }

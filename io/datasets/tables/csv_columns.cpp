@@ -1,6 +1,7 @@
 // Chooses the columns of a table.
 #include "io/datasets/tables/csv_columns.h"
 
+#include "core/base/file_names.h"
 #include "core/base/format.h"
 #include "core/spec/suggestion.h"
 #include "io/datasets/tables/csv_header.h"
@@ -24,6 +25,13 @@ std::optional<std::size_t> position_of(const std::vector<std::string>& names, co
   return found == names.end() ? std::nullopt : std::optional(static_cast<std::size_t>(found - names.begin()));
 }
 
+// Tells that one of the names differs from this one only in upper and lower case; "" if none does.
+std::string same_but_for_case(const std::vector<std::string>& names, const std::string& name) {
+  const auto found = std::find_if(names.begin(), names.end(),
+                                  [&](const std::string& other) { return lower_case(other) == lower_case(name); });
+  return found == names.end() ? "" : format("; '{}' differs from it in upper and lower case", *found);
+}
+
 std::size_t find_column(const std::vector<std::string>& names, const std::string& name, const std::string& path) {
   if (const auto found = position_of(names, name)) return *found;
   throw Error(ErrorKind::config, format("{} has no column '{}'{}", path, name, suggestion(name, names)),
@@ -40,8 +48,10 @@ std::size_t find_column(const std::vector<std::string>& names, const std::string
 void match_training_columns(const std::vector<NamedInfo>& inputs, const std::string& path, TableColumns& columns) {
   const auto find = [&](const std::string& name) {
     if (!has_name(columns.names, name)) {
-      data_error(path, format("has no column '{}', which the training split has", name),
-                 "all splits need the same columns, in any order");
+      data_error(
+          path,
+          format("has no column '{}', which the training split has{}", name, same_but_for_case(columns.names, name)),
+          "all splits need the same columns, in any order");
     }
     return find_column(columns.names, name, path);
   };
@@ -200,8 +210,9 @@ TableColumns choose_columns(const std::string& path, const CsvFormat& csv, const
 
 std::vector<std::size_t> match_columns(const std::vector<std::string>& first, const std::string& first_path,
                                        const std::vector<std::string>& names, const std::string& path) {
-  const auto refuse = [](const std::string& file, const std::string& name, const std::string& other) {
-    data_error(file, format("has no column '{}', which {} has", name, other),
+  const auto refuse = [&](const std::string& file, const std::string& name, const std::string& other) {
+    const std::vector<std::string>& present = file == path ? names : first;
+    data_error(file, format("has no column '{}', which {} has{}", name, other, same_but_for_case(present, name)),
                "all files need the same columns, in any order");
   };
   for (const std::string& name : names) {

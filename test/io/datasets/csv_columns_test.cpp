@@ -219,6 +219,8 @@ TEST_CASE("csv: validation data is read with the columns, words and statistics o
   CHECK_THAT(error_of("a,k,y\n1,u,cat\n1,u,emu\n", same, held_out),
              Contains("line 3, column 'y'") && Contains("the class 'emu', which is not in the training split"));
   CHECK_THAT(error_of("a,y\n1,cat\n", same, held_out), Contains("has no column 'k', which the training split has"));
+  CHECK_THAT(error_of("a,K,y\n1,u,cat\n", same, held_out),
+             Contains("has no column 'k', which the training split has; 'K' differs from it in upper and lower case"));
   CHECK_THAT(error_of("a,k,y\nu,u,cat\n", same, held_out), Contains("line 2, column 'a': 'u' is not a number"));
 }
 
@@ -416,6 +418,8 @@ TEST_CASE("csv: crosses are those of Keras' HashedCrossing") {
                     Contains("give the column in `discretize` its bin_boundaries"));
   CHECK_THROWS_WITH(data_options("{dataset: csv, path: t.csv, crosses: {c: {columns: [a], num_bins: 5}}}"),
                     Contains("at least two columns"));
+  CHECK_THROWS_WITH(data_options("{dataset: csv, path: t.csv, target: }"),
+                    Contains("target must be a string or a list, not nothing"));
 }
 
 TEST_CASE("csv: the target and the weight are no crosses, and are not encoded") {
