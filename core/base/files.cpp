@@ -28,7 +28,7 @@ std::string remedy_for_shell_words(const std::string& path) {
     const std::string name = part == "~" ? "HOME" : part.substr(part.starts_with('$') ? 1 : part.size());
     const bool is_name = !name.empty() && std::all_of(name.begin(), name.end(),
                                                       [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
-    if (is_name) return format("'{}' is not replaced in a config: write ${{{}}}", part, name);
+    if (is_name) return format("'{}' is not replaced; in a config, write ${{{}}}", part, name);
   }
   return "";
 }

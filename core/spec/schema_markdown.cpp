@@ -28,7 +28,7 @@ A config is one YAML file. How its values are written:
 - `${VAR}` and `${VAR:-default}` are replaced in values by environment variables; a literal `${` is written `$${`. Inside `[ ]`
   and `{ }` such values need quotes.
 - `include: FILE` in a map adds the keys of that file's map; keys of the including map take precedence.
-- Anchors and aliases (`&NAME`, `*NAME`) repeat a value; `<<: *NAME` adds the keys of that map that the map does not have itself.
+- Anchors and aliases (`&NAME`, `*NAME`) repeat a value; `<<: *NAME` adds those keys of the map NAME that this map lacks.
 - `--set train.epochs=5` on the command line replaces a value; items of lists are counted from 0: `model.layers.0.dense.units=5`.
 
 )";

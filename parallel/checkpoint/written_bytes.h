@@ -14,7 +14,9 @@ struct WrittenBytes {
 };
 
 // Returns the bytes that ShardPlan assigns to the rank: a tensor or shard that several ranks hold is written by the
-// lowest of them. `program`: a training program.
+// lowest of them. If replicas cut a parameter at different elements, ShardPlan may choose the shards of another replica
+// than the first one, which only the shards of all ranks tell; the bytes of these ranks are an estimate then.
+// `program`: a training program.
 WrittenBytes written_bytes(const Program& program, const MeshRank& rank);
 
 }  // namespace trainctl

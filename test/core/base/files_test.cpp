@@ -90,8 +90,8 @@ TEST_CASE("files: a file that cannot be read leads to one error with the file's 
   const auto read = [](const std::string& path) { return error_of([&] { read_file(path, 100); }); };
   check_words(read(folder / "none"), {"none", "No such file"});
   check_words(read(folder / "a/none"), {"a/none", "Not a directory"});
-  check_words(read(folder / "~/none"), {"~/none", "'~' is not replaced in a config: write ${HOME}"});
-  check_words(read(folder / "$DATA_2/none"), {"'$DATA_2' is not replaced in a config: write ${DATA_2}"});
+  check_words(read(folder / "~/none"), {"~/none", "'~' is not replaced; in a config, write ${HOME}"});
+  check_words(read(folder / "$DATA_2/none"), {"'$DATA_2' is not replaced; in a config, write ${DATA_2}"});
   check_words(read(folder / "none$"), {"No such file"});
   check_words(read(loop), {"loop", "symbolic link", "correct the link"});
   check_words(read(long_name), {"xxx", "too long", "shorten"});
