@@ -370,7 +370,7 @@ TEST_CASE("a config that includes an imported network of images sets other class
   const Finished good = check(", weights: {skip: [predictions/*]}");
   CAPTURE(good.errors);
   CHECK(good.code == 0);
-  CHECK(contains(good.out, "22 of 24 tensors; skipped: predictions/bias, predictions/kernel"));
+  CHECK(contains(good.errors, "22 of 24 tensors; skipped: predictions/bias, predictions/kernel"));
   CHECK(contains(check("").errors, "`skip: [predictions/*]` keeps the layer's initial values"));
 }
 
