@@ -68,6 +68,7 @@ train: {epochs: 1, batch_size: 8, loss: {name: sparse_categorical_crossentropy, 
   const std::string metrics = read_file(folder / "runs/small/metrics.jsonl");
   check_refused(folder, {"report", "runs/small", "--out", "runs/small/metrics.jsonl"}, "runs/small/metrics.jsonl",
                 metrics);
+  folder.write("x.npy", "not read");
   check_refused(folder, {"predict", "runs/small", "x.npy", "--out", "runs/small/metrics.jsonl"},
                 "runs/small/metrics.jsonl", metrics);
   for (const auto& entry : fs::recursive_directory_iterator(folder / "runs/small/checkpoints")) {
