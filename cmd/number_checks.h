@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "core/base/format.h"
@@ -10,12 +11,13 @@
 
 namespace trainctl {
 
-// Refuses numbers below `least`, and texts that are no whole number. (The message of CLI::PositiveNumber names the
-// largest number that a double has, with all its digits.)
-inline CLI::Validator whole_number_from(std::int64_t least) {
-  const auto check = [least](const std::string& value) {
+// Refuses numbers below `least` or above `most`, if that is given, and texts that are no whole number. (The message of
+// CLI::PositiveNumber names the largest number that a double has, with all its digits.)
+inline CLI::Validator whole_number_from(std::int64_t least, std::optional<std::int64_t> most = {}) {
+  const auto check = [least, most](const std::string& value) {
     const auto number = parse_integer(value);
-    if (number && *number >= least) return std::string();
+    if (number && *number >= least && !(most && *number > *most)) return std::string();
+    if (most) return format("must be a whole number from {} to {}, not '{}'", least, *most, value);
     return format("must be a whole number of at least {}, not '{}'", least, value);
   };
   return CLI::Validator([check](std::string& value) { return check(value); }, "");

@@ -3,6 +3,7 @@
 #include <memory>
 #include <utility>
 
+#include "cmd/number_checks.h"
 #include "cmd/one_of.h"
 #include "cmd/subcommands.h"
 #include "cmd/tokenizer/tokenizer.h"
@@ -41,16 +42,7 @@ int run_tokenizer(const TokenizerCommand& command) {
   return tokenizer_train(options);
 }
 
-// Checks a number of tokens, or of occurrences.
-CLI::Validator count_from(std::int64_t least) {
-  return CLI::Validator(
-      [least](std::string& text) -> std::string {
-        const auto count = parse_integer(text);
-        if (count && *count >= least && *count <= 10'000'000) return "";
-        return format("must be a whole number from {} to 10000000, not '{}'", least, text);
-      },
-      "");
-}
+constexpr std::int64_t most_tokens = 10'000'000;  // and occurrences
 
 void add_training_options(CLI::App& app, TokenizerCommand& command) {
   TokenizerOptions& options = command.options;
@@ -62,11 +54,11 @@ void add_training_options(CLI::App& app, TokenizerCommand& command) {
       ->check(one_of({"bpe", "wordpiece"}));
   only(app.add_option("--vocabulary-size", options.vocabulary_size, "train: the number of tokens; default: 32000"))
       ->type_name("N")
-      ->check(count_from(1));
+      ->check(whole_number_from(1, most_tokens));
   only(app.add_option("--min-frequency", options.min_frequency,
                       "train: pairs that occur less often are not merged; default: 0"))
       ->type_name("N")
-      ->check(count_from(0));
+      ->check(whole_number_from(0, most_tokens));
   only(app.add_option("--special", options.special,
                       "train: a special token (repeatable); default: <|endoftext|>, for wordpiece those of BERT"))
       ->type_name("TOKEN")

@@ -184,13 +184,14 @@ std::optional<double> leading_number(const std::string& text) {
   return {};
 }
 
-bool check_numbers(const Range& range, std::string_view unit, const Node& node, Reader& reader) {
+// Reports a number outside the range ("units must be at least 1, not 0"); in lists and maps, checks every number.
+bool check_range(const Range& range, std::string_view unit, const Node& node, Reader& reader) {
   if (!range.at_least && !range.more_than && !range.at_most && !range.less_than) return true;
   bool good = true;
-  for (const Node& item : node.items) good &= check_numbers(range, unit, item, reader);
+  for (const Node& item : node.items) good &= check_range(range, unit, item, reader);
   for (const Node::Entry& entry : node.entries) {
     const ReadingContext context(reader, format("{}.{}", reader.key(), entry.key));
-    good &= check_numbers(range, unit, entry.value, reader);
+    good &= check_range(range, unit, entry.value, reader);
   }
   if (!node.is_scalar()) return good;
   const auto number = leading_number(node.text);
@@ -204,7 +205,7 @@ bool check_numbers(const Range& range, std::string_view unit, const Node& node, 
 bool Key::read(const Node& node, Reader& reader, void* object) const {
   const std::string_view unit = type.kind == TypeInfo::Kind::time ? " s" : "";
   return functions->read(node, reader, static_cast<char*>(object) + offset) &&
-         check_numbers(type.range, unit, node, reader);
+         check_range(type.range, unit, node, reader);
 }
 
 Node Key::write(const void* object) const { return functions->write(static_cast<const char*>(object) + offset); }
@@ -297,10 +298,6 @@ Node Section::write(const void* object) const {
     }
   }
   return map;
-}
-
-bool check_range(const Range& range, const Node& node, Reader& reader) {
-  return check_numbers(range, "", node, reader);
 }
 
 const Section* ChoiceTable::find(std::string_view name) const {

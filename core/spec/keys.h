@@ -112,9 +112,6 @@ struct Section {
   bool read_map(const Node& map, Reader& reader, void* object, std::string_view ignored) const;
 };
 
-// Reports a number outside the range ("units must be at least 1, not 0"); in lists and maps, checks every number.
-bool check_range(const Range& range, const Node& node, Reader& reader);
-
 // Adds a key to the section. `offset` is the position of its member in the options struct; `defaults` is an options
 // struct with the default values. A key has more than this function sets only if Keys sets it.
 Key& add_key(Section& section, std::string_view name, std::string_view meaning, const Range& range, bool required,

@@ -13,7 +13,7 @@
 namespace trainctl {
 namespace {
 
-// The lines of a text without spaces, comments and line ends behind them; blank lines are empty.
+// The lines of a text, without comments and without white space at their ends; blank lines are empty.
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;
   std::istringstream stream(text);
@@ -55,10 +55,15 @@ std::string odd_beginning(const std::string& line) {
   return "";
 }
 
+// The number of lines up to the last one before `line` that is not blank; 0 if there is none.
+std::size_t lines_before(const std::vector<std::string>& lines, std::size_t line) {
+  while (line > 0 && lines[line - 1].empty()) --line;
+  return line;
+}
+
 // Explains a line that the parser read together with the line before it, as a text of two lines.
 std::string hint_on_key(const std::vector<std::string>& lines, std::size_t line) {
-  std::size_t before = line;
-  while (before > 0 && lines[before - 1].empty()) --before;
+  const std::size_t before = lines_before(lines, line);
   if (before == 0) return "";
   const std::string_view content = content_of(lines[before - 1]);
   if (has_key(content) || content.find_first_of("[]{}\"'&*|>") != std::string_view::npos) return "";
@@ -72,8 +77,7 @@ std::size_t indentation(const std::string& line) { return std::min(line.find_fir
 // Explains a line whose indentation does not fit the lines before it.
 std::string hint_on_indentation(const std::vector<std::string>& lines, std::size_t line) {
   const std::size_t own = indentation(lines[line]);
-  std::size_t before = line;
-  while (before > 0 && lines[before - 1].empty()) --before;
+  const std::size_t before = lines_before(lines, line);
   if (before == 0 || lines[line].empty()) return "";
   const std::string& last = lines[before - 1];
   if (own > indentation(last)) {

@@ -1,4 +1,4 @@
-// Explains the usual mistakes behind syntax errors of YAML.
+// Explains the usual mistakes that lead to syntax errors of YAML.
 #pragma once
 
 #include <string>

@@ -22,11 +22,6 @@ namespace {
 
 constexpr std::int64_t most_bytes = 1 << 20;
 
-bool flag(const Json& file, const char* key, bool fallback) {
-  const auto found = file.find(key);
-  return found == file.end() || found->is_null() ? fallback : json_value<bool>(file, key);
-}
-
 Node step(const std::string& name, Node value) {
   Node map = map_node();
   append(map, name, std::move(value));
@@ -36,6 +31,10 @@ Node step(const std::string& name, Node value) {
 bool has(const Json& file, const char* key) {
   const auto found = file.find(key);
   return found != file.end() && !found->is_null();
+}
+
+bool flag(const Json& file, const char* key, bool fallback) {
+  return has(file, key) ? json_value<bool>(file, key) : fallback;
 }
 
 // The kind of image processor that the file names; that of ViT if it names none. "ViTImageProcessorFast" and

@@ -112,8 +112,8 @@ bool AddedTokens::find(std::string_view text, std::size_t done, SpecialText spec
         if (!is_white_space(first_character(text.substr(before)).code)) break;
         match.begin = before;
       }
+      match.begin = std::max(match.begin, done);
     }
-    if (token.left_strip) match.begin = std::max(match.begin, done);
     if (token.right_strip) {
       // Tokens inside of white space that was read before have the same end.
       if (match.end < space_begin || match.end > space_end) {

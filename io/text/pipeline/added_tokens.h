@@ -57,7 +57,7 @@ class AddedTokens {
     std::int32_t child = -1, sibling = -1, token = -1;  // indices of nodes, and of a token that ends here
   };
 
-  // Moves from a match to the next one. `done`: the end of the last match, behind which white space may be taken.
+  // Moves from a match to the next one. `done`: the end of the last match, after which white space may be taken.
   bool find(std::string_view text, std::size_t done, SpecialText special, Match& match) const;
   std::int32_t longest_at(std::string_view text, std::size_t at) const;
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t most_bytes = 100'000;  // of an expression; PCRE2 compiles to at most 64 KiB
 constexpr std::size_t most_open = 200;       // groups in groups; PCRE2 takes 250
-constexpr int most_repeated = 1000;          // counts that are repeated, each of which moves the text behind it
+constexpr int most_repeated = 1000;          // counts that are repeated, each of which moves the text after it
 
 class Translator {
  public:
@@ -81,7 +81,8 @@ class Translator {
     }
   }
 
-  // What is left out separates what is before it from what is behind it: `\1 2` is not `\12`, and `( ?:` not `(?:`.
+  // White space and comments that are left out separate the text before them from the text after them: `\1 2` is not
+  // `\12`, and `( ?:` is not `(?:`.
   void left_out() {
     if (at_ >= in_.size()) return;
     if (std::isxdigit(static_cast<unsigned char>(in_[at_])) != 0 || out_.size() == opened_) out_ += "(?:)";
@@ -166,7 +167,7 @@ class Translator {
     if (rest.starts_with("(*")) throw_untranslated(in_, format("has a callout at byte {}", at_));
     if (rest.starts_with("(?") && options()) return;
     push();
-    // The characters behind the bracket are no atoms: (?:, (?=, (?<!, (?<name>.
+    // The characters of the opening bracket are no atoms: (?:, (?=, (?<!, (?<name>.
     std::size_t length = 1;
     if (rest.starts_with("(?<=") || rest.starts_with("(?<!")) {
       length = 4;
@@ -209,7 +210,7 @@ class Translator {
     quantified_ = true;
   }
 
-  // *, + or ?, lazy with a question mark behind it and possessive with a plus sign.
+  // Reads *, + or ?. A question mark after it makes it lazy, and a plus sign makes it possessive.
   void quantifier() {
     std::string text(1, in_[at_++]);
     if (at_ < in_.size() && (in_[at_] == '?' || in_[at_] == '+')) text += in_[at_++];

@@ -30,7 +30,7 @@ class ClassTranslator {
 
   // The letters, marks, digits and connectors of \w; outside of a class also some Latin numbers, as Oniguruma has them.
   const std::string& word() const { return word_; }
-  // Reads an escape that means a set, such as \h or \p{Han}, at `at` of the expression, which is moved behind it.
+  // Reads an escape that means a set, such as \h or \p{Han}, at the offset `at`, and moves `at` to the end of it.
   // Returns false, and does not move, if the escape there is of another kind.
   bool read_set(std::string_view expression, std::size_t& at, bool in_class, CharacterSet& set) const;
   // Reads the escape of one character that PCRE2 reads differently (\v, \u4e00, \xc3\xa4) and returns its text. Returns

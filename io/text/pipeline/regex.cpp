@@ -89,7 +89,7 @@ bool RegexMatches::next() {
     if (at_ > text_.size() || !regex_->find(text_, at_, begin_, end_)) break;
     at_ = end_;
     if (begin_ < end_ || !any_ || end_ != last) return any_ = true;
-    // An empty match directly behind another one: the search goes on behind the next character.
+    // An empty match directly after another match does not count: the search goes on after the next character.
     at_ += end_ < text_.size() ? first_character(text_.substr(end_)).length : 1;
   }
   done_ = true;

@@ -25,7 +25,7 @@ class Regex {
   std::string expression_;
 };
 
-// The matches in a text, in their order and without overlap. An empty match is one too, but not directly behind another
+// The matches in a text, in their order and without overlap. An empty match is one, too, but not directly after another
 // match. An empty text has none.
 class RegexMatches {
  public:

@@ -8,10 +8,12 @@
 #include <random>
 
 #include "test/catch.h"
-#include "test/parallel/strategies/rank_of_mesh.h"
+#include "test/parallel/strategies/outcome.h"
 
 namespace trainctl::synchronized_test {
 namespace {
+
+using namespace mesh_outcome;
 
 // The smaller batches leave some ranks without samples.
 constexpr std::int64_t batches[] = {12, 12, 7, 12, 2};
@@ -107,11 +109,6 @@ struct Setting {
   bool weighs = true;      // samples have weights other than 1
 };
 
-struct Outcome {
-  std::vector<double> losses;
-  WholeTensors weights;  // including running statistics
-};
-
 Outcome train(const Setting& setting) {
   Outcome outcome;
   std::mutex one_at_a_time;
@@ -127,34 +124,10 @@ Outcome train(const Setting& setting) {
                            .gradient_accumulation = setting.accumulation};
     RankOfMesh rank(job, with_stages(job, std::move(strategy)), sizes, world, 3);
     Samples samples(setting.weighs, setting.order);
-    StepResult result;
-    std::vector<double> losses;
-    for (int step = 0; step < steps; ++step) {
-      const std::int64_t batch = setting.full_only ? largest : batches[step % 5];
-      const Batch part = samples.share(share_of(batch, rank.programs.rank()));
-      rank.engine.run(rank.programs.training(batch), part, {0.02, step, false}, result);
-      losses.push_back(result.sums[0] / result.count);
-    }
-    rank.engine.download();
-    const std::lock_guard lock(one_at_a_time);
-    require(outcome.losses.empty() || outcome.losses == losses, "all ranks know the same losses");
-    outcome.losses = losses;
-    put_together(rank.engine.weights(), outcome.weights);
+    const auto size_of = [&](int step) { return setting.full_only ? largest : batches[step % 5]; };
+    train_rank(rank, samples, steps, 0.02, size_of, one_at_a_time, outcome);
   });
   return outcome;
-}
-
-void check_same(const Outcome& outcome, const Outcome& reference, double tolerance = 1e-4) {
-  REQUIRE(outcome.losses.size() == reference.losses.size());
-  for (std::size_t i = 0; i < reference.losses.size(); ++i) {
-    CAPTURE(i);
-    CHECK(outcome.losses[i] == Approx(reference.losses[i]).epsilon(tolerance));
-  }
-  REQUIRE(outcome.weights.size() == reference.weights.size());
-  for (const auto& [name, values] : reference.weights) {
-    CAPTURE(name);
-    CHECK(largest_difference(outcome.weights.at(name), values) < tolerance);
-  }
 }
 
 }  // namespace
