@@ -88,7 +88,7 @@ Subcommand doctor_subcommand() {
         add_output_options(app, options->common);
         add_launch_options(app, options->launch);
         app.add_flag("--gpus", options->request.gpus,
-                     "Also sends random data between each two GPUs, in both directions, and compares it bit by bit");
+                     "Also sends random data between every two GPUs, in both directions, and compares it bit by bit");
         app.add_option("--run-dir", options->request.run_directory, "The run's directory; default: runs/<name>")
             ->type_name("PATH");
         return [options] { return run_doctor(*options); };

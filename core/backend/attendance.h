@@ -24,7 +24,8 @@ class Attendance {
   Attendance& operator=(const Attendance&) = delete;
 
   std::chrono::milliseconds deadline() const { return deadline_.load(std::memory_order_relaxed); }
-  // Sets another deadline, also for waits that have begun. All ranks set the same one after they have met.
+  // Sets another deadline, also for waits that have begun. All ranks set the same one after they have
+  // waited for each other.
   void set_deadline(std::chrono::milliseconds deadline) { deadline_.store(deadline, std::memory_order_relaxed); }
 
   // Tells the ranks that ask for an answer that this rank is running. Returns immediately. Every wait for other ranks

@@ -1,5 +1,5 @@
-// Backend: the interface of a device. A port to a new device implements the interfaces in backend.h, kernel.h
-// and communicator.h alone.
+// Backend: the interface of a device. A port to a new device implements the interfaces in backend.h, kernel.h and
+// communicator.h alone.
 #pragma once
 
 #include <functional>

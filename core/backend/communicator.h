@@ -55,7 +55,7 @@ class Communicator {
   // unknown.
   virtual std::vector<int> world_ranks() const { return {}; }
   // Describes the next call in the rank's flight record, for example "all_reduce of bucket 3 (conv5 ... fc1)". The text
-  // must live until that call has run. Communicators that do not write to the record ignore it.
+  // must exist until that call has run. Communicators that do not write to the record ignore it.
   virtual void describe_next(std::string_view) {}
   // States in the flight record that all calls are made by a thread beside the training, which saves checkpoints. Must
   // be called before the first call.

@@ -39,7 +39,7 @@ struct GpuIdentity {
 
 class Nvml {
  public:
-  // A handle of a GPU, valid for as long as this object lives; null for no GPU.
+  // A handle of a GPU, valid as long as this object exists; null for no GPU.
   using Device = void*;
 
   // Loads the library by open_cuda_library(). Throws Error{resource} that describes the problem with the driver.

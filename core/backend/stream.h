@@ -3,7 +3,7 @@
 
 namespace trainctl {
 
-// Host work that a stream runs in its order. The context must live until the work has run.
+// Host work that a stream runs in its order. The context must exist until the work has run.
 struct HostTask {
   void (*run)(void* context) = nullptr;
   void* context = nullptr;

@@ -35,7 +35,7 @@ struct Header {
   std::int64_t wall_offset;  // nanoseconds to add to the monotonic clock's time for the time since 1970
   char host[host_bytes];     // ends with a zero byte
   std::uint32_t lines;       // number of valid entries of the table
-  std::uint32_t lost_lines;  // number of communicators whose events are missing, since the file had no room
+  std::uint32_t lost_lines;  // number of communicators whose events are missing, since the file was full
   LineHeader table[most_lines];
 };
 

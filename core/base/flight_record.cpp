@@ -86,7 +86,7 @@ class FlightFile {
   std::byte* ring(int line) { return data_ + header().table[line].offset; }
   std::size_t capacity(int line) { return header().table[line].capacity; }
 
-  // Returns the number of a line; -1 if there is no room.
+  // Returns the number of a line; -1 if the file is full.
   int add(FlightThread thread, std::string_view name, const FlightGroup& group) {
     const std::lock_guard lock(mutex_);
     const int line = free_line(thread);

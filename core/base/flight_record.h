@@ -88,11 +88,11 @@ class FlightLine {
 class FlightRecord {
  public:
   // Creates the file flight_file_name(rank) in an existing folder, with access for this user only, and replaces a file
-  // of the same name. Throws Error{resource} if the file cannot be created or has no room on the disk.
+  // of the same name. Throws Error{resource} if the file cannot be created or if the disk is full.
   FlightRecord(const std::string& folder, int rank, int ranks, std::string_view host);
 
-  // Returns a new line. If the file has no room for it, returns a line that drops what is written to it. The record may
-  // end before its lines. `name` tells the lines of one kind apart, for example "worker 2"; it is cut to 31 bytes.
+  // Returns a new line. If the file is full, returns a line that drops what is written to it. The record may end before
+  // its lines. `name` tells the lines of one kind apart, for example "worker 2"; it is cut to 31 bytes.
   FlightLine line(FlightThread thread, std::string_view name, const FlightGroup& group = {});
 
   // The line of the rank's main thread, which trains.

@@ -44,7 +44,7 @@ struct FlightState {
   std::string host;
   std::int64_t wall_offset = 0;  // nanoseconds to add to an event's time for the time since 1970
   std::vector<FlightHistory> lines;
-  bool lost_lines = false;  // whether there are communicators whose events are missing, since the file had no room
+  bool lost_lines = false;  // whether there are communicators whose events are missing, since the file was full
 };
 
 enum class FlightEvents { last, all };

@@ -49,7 +49,7 @@ std::vector<Block> merge(std::span<const Lifetime> lifetimes, std::int64_t align
   return blocks;
 }
 
-// Returns the largest number of bytes that are alive at the same time.
+// Returns the largest number of bytes that are in use at the same time.
 std::int64_t max_alive(const std::vector<Block>& blocks) {
   std::map<int, std::int64_t> change;
   for (const Block& block : blocks) {

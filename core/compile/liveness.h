@@ -21,7 +21,7 @@ struct Lifetime {
 struct ArenaPlan {
   std::vector<std::int64_t> offsets;  // one offset for each lifetime, in bytes: multiples of the alignment
   std::int64_t bytes = 0;             // size of the arena
-  std::int64_t lower_bound = 0;       // largest number of bytes that are alive at the same time: no plan needs fewer
+  std::int64_t lower_bound = 0;       // largest number of bytes that are in use at the same time: no plan needs fewer
 };
 
 // Plans the offsets: two lifetimes that overlap in time never overlap in memory, unless one continues the other. Equal

@@ -173,15 +173,15 @@ class SlotPlanner {
     for (TensorId id : op.outputs) live_at(id, moment);
   }
 
-  // Keeps the predictions alive until the end of the program, since the host reads them after an evaluation.
+  // Keeps the memory of the predictions until the end of the program, since the host reads them after an evaluation.
   void keep_predictions() {
     const Program& program = placed_.program;
     if (program.step.learning_rate != no_tensor) return;
     for (TensorId predictions : program.step.predictions) live_at(predictions, timeline_.end());
   }
 
-  // Keeps the inputs of an asynchronous collective alive until the Wait for its output, unless the collective works in
-  // place on a copy.
+  // Keeps the memory of the inputs of an asynchronous collective until the Wait for its output, unless the collective
+  // works in place on a copy.
   void keep_while_communicating() {
     std::map<TensorId, const Op*> running;
     for_each_op([&](std::size_t s, std::size_t o, const Op& op) {

@@ -8,9 +8,8 @@ namespace trainctl {
 
 // Appends the ops of the model's added losses to a network whose weights and sample numbers exist. The values of each
 // loss, float32 [N], become an output of the graph, and the loss an output without targets of its own. `tensors`: those
-// that each loss reads (BuiltModel::added_losses). `shares`: the samples of the replicas
-// (Parallelism::shares); a loss over the whole batch has the values of all of them. Mistakes in expressions are
-// reported to the reader.
+// that each loss reads (BuiltModel::added_losses). `shares`: the samples of the replicas (Parallelism::shares); a loss
+// over the whole batch has the values of all of them. Mistakes in expressions are reported to the reader.
 void add_losses(Network& network, const ProgramSpec& spec, const std::vector<std::vector<TensorId>>& tensors,
                 const SampleShares& shares, Reader& reader);
 

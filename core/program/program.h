@@ -25,9 +25,9 @@ enum class Phase { prepare, count, forward, backward, exchange, update, copies }
 
 // The micro-batches that a backward segment is for: `first` overwrites the gradients, and `accumulate` adds to them.
 // `last` replaces either variant at the last micro-batch if that micro-batch needs other ops (reducing each gradient as
-// soon as it is complete). The forward segment `empty` zeroes the inputs of a micro-batch without samples. A
-// segment that counts has variants, too: `first` overwrites the counts, `accumulate` adds to them, `empty` sets them to
-// zero, and `last` adds those of all ranks. Segments of other phases only have the variant `first`.
+// soon as it is complete). The forward segment `empty` zeroes the inputs of a micro-batch without samples. A segment
+// that counts has variants, too: `first` overwrites the counts, `accumulate` adds to them, `empty` sets them to zero,
+// and `last` adds those of all ranks. Segments of other phases only have the variant `first`.
 enum class Variant { first, accumulate, last, empty };
 
 // A list of ops that run in order.

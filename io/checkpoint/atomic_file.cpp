@@ -47,7 +47,7 @@ std::string shortage(const std::string& folder, std::int64_t need) {
   std::string remedy = "choose a path that can be written (for a run: --run-dir)";
   if (error == ENOSPC || error == EDQUOT || error == EFBIG) {
     message += shortage(folder_of(path), need);
-    remedy = "make room there, or choose another path (for a run: --run-dir), then run again";
+    remedy = "free some space there, or choose another path (for a run: --run-dir), then run again";
   }
   throw Error(ErrorKind::resource, SourceLocation{path}, message, remedy);
 }

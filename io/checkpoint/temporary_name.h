@@ -1,5 +1,5 @@
 // Temporary names of files and folders that are being written: ".partial-", process and host of the writer, and the
-// final name. Other processes can check with such a name whether the writer is still alive.
+// final name. Other processes can check with such a name whether the writer still runs.
 #pragma once
 
 #include <string>
@@ -11,10 +11,11 @@ namespace trainctl {
 // one process.
 std::string temporary_name(const std::string& path, std::string_view writer_suffix = "");
 
-// Removes files and folders with temporary names for `path` whose writers ran on this host and are no longer alive.
+// Removes files and folders with temporary names for `path` whose writers ran on this host and have ended.
 void remove_dead_temporaries(const std::string& path);
 
-// Removes the files and folders that dead writers have left for `path`, and returns the temporary name for writing it.
+// Removes the files and folders for `path` whose writers have ended, as remove_dead_temporaries() does, and returns the
+// temporary name for writing it.
 std::string new_temporary_name(const std::string& path);
 
 // Removes everything with a temporary name in a folder. The caller must be the only writer there.

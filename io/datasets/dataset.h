@@ -170,7 +170,7 @@ struct NonFiniteError final : Error {
   using Error::Error;
 };
 
-// What a number is that becomes infinite as float32, for messages.
+// Describes numbers that become infinite as float32, for messages.
 inline constexpr const char* beyond_float32 = "beyond the range of float32, about 3.4e38";
 
 // Throws Error{data} with the path before the message; the remedy may be empty.

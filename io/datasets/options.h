@@ -114,7 +114,7 @@ struct DatasetOptions : Options, DataLocations {
   // Whether targets are masks of the images, with a class for each pixel, and whether each pixel then has a weight.
   virtual bool holds_masks() const { return false; }
   virtual bool weighs_pixels() const { return false; }
-  // Whether targets are images of values, for which `data.target_transform` is.
+  // Whether targets are images of values, to which `data.target_transform` applies.
   virtual bool holds_image_targets() const { return false; }
   // Whether samples are image files, which take time to decode.
   virtual bool holds_image_files() const { return false; }

@@ -1,4 +1,4 @@
-// Reads the values of a config.json one by one, and refuses the ones that were not read.
+// Reads the values of a config.json one by one, and reports those that were not read.
 #pragma once
 
 #include <cstdint>

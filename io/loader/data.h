@@ -93,7 +93,7 @@ std::int64_t batch_bytes(const DataOptions& options, const DataInfo& info, std::
                          const BatchDivision& division, const std::vector<TargetEncoding>& encodings);
 
 // Makes the files that opening the data needs and the user's cache does not hold, such as the token files of texts.
-// Called before ranks are started, since it may take longer than ranks wait for each other. `progress` is told the
+// Called before ranks are started, since it may take longer than ranks wait for each other. `progress` receives the
 // number of bytes done and their total for each file that is made. Throws the errors of Data().
 void prepare_data(const DataOptions& options,
                   const std::function<void(std::int64_t done, std::int64_t total)>& progress = {});

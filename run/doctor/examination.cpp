@@ -72,7 +72,7 @@ void examine_links(const NcclLogCapture& log, bool json, RankDevice& device, Ran
   if (json && context.situation.supervised) write_output(doctor_json(info, problems));
 }
 
-// Checks the data that each two GPUs exchange, and adds the result to the information about rank 0.
+// Checks the data that every two GPUs exchange, and adds the result to the information about rank 0.
 void check_exchanges(RankDevice& device, World& world, std::vector<Json>& info, std::vector<Problem>& problems) {
   if (!device.peers) {
     const std::string why = world.size() > 1 ? "the ranks compute on CPUs" : "there is one rank";

@@ -11,7 +11,7 @@ struct Sample;
 // Up to 60 names, evenly spread over the list.
 std::vector<std::string> tried_images(const std::vector<std::string>& images);
 
-// Reads an image in colours. Returns why it cannot be read, or "".
+// Reads an image in colour. Returns why it cannot be read, or "".
 std::string failure_to_read(const std::string& path, Sample& sample);
 
 // Describes the images in lists of paths that cannot be read: all empty files, and those among tried_images() of each

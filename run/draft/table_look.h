@@ -97,16 +97,15 @@ std::string why_left_out(const TableColumn& column, std::int64_t lines);
 
 // Throws Error{data} with line and value if numbers of a column have marks, or if there are words among the numbers of
 // a column other than the target; opening the table reports these. Columns with is_left_out_with_words() are accepted,
-// unless they are the target. With `target_is_class`, words of the target are
-// classes.
+// unless they are the target. With `target_is_class`, words of the target are classes.
 void refuse_fields(const TableLook& table, const TableColumn& target, bool target_is_class);
 
 // Throws Error{data} if a value of the target is missing, for data sets that do not leave out such lines.
 void refuse_missing_target(const TableLook& table, const TableColumn& target);
 
-// Throws Error{data} if the column cannot be the target since it is empty, holds dates or one value, since its
-// words all differ or, unless the user says that they are classes, are more than 100, or since its numbers are too
-// large for values (`is_class`: they are classes).
+// Throws Error{data} if the column cannot be the target since it is empty, holds dates or one value, since its words
+// all differ or, unless the user says that they are classes, are more than 100, or since its numbers are too large for
+// values (`is_class`: they are classes).
 void refuse_target(const TableLook& table, const TableColumn& target, bool is_class, TargetsAre targets);
 
 // The names of the columns of a table in which values are missing. The table has the form of `like`; lines of another

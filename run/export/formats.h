@@ -1,4 +1,4 @@
-// The formats that a trained network is exported in.
+// The formats in which a trained network is exported.
 #pragma once
 
 #include <cstdint>

@@ -14,7 +14,7 @@ struct RehearsedRun {
   int exit_code = 0;
   std::string errors;     // the text of its standard error
   std::string directory;  // its run directory
-  // From metrics.jsonl; empty or 0 if the run has not got so far.
+  // From metrics.jsonl; empty or 0 if the run ended before.
   int ranks = 0;
   std::vector<std::string> hosts;
   std::int64_t steps = 0;  // number of steps done at its end

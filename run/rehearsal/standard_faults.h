@@ -7,7 +7,7 @@
 
 namespace trainctl {
 
-// How a run must end that survives a fault.
+// How a run that survives a fault must end.
 enum class Survival {
   same_weights,  // completed; in reproducible mode with the weights of an undisturbed run
   completes,     // completed, with other weights

@@ -23,9 +23,8 @@ RunSpec replayed(RunSpec spec, int ranks);
 
 // Starts a process that trains the run on `ranks` ranks up to the step (train_to_step()), from the newest whole
 // checkpoint before it. Writes its errors to standard error, and returns its exit code. If that is 0, `found` has what
-// the step computed: the fields that ReplayWatch prints, run, ranks, from (null: from the
-// beginning) and recorded (null: the step of the run was finite). Throws
-// Error{config} if the run has fewer steps.
+// the step computed: the fields that ReplayWatch prints, run, ranks, from (null: from the beginning) and recorded
+// (null: the step of the run was finite). Throws Error{config} if the run has fewer steps.
 int replay_step(const GivenConfig& given, const LaunchFlags& launch, const std::string& run, std::int64_t step,
                 int ranks, Json& found);
 // What the step computed, as text.

@@ -63,7 +63,7 @@ FoundState newest_state_here(const std::string& run_directory, const std::string
   return newest;
 }
 
-// Sends the files of a folder to rank 0, if rank 0 has room for them: the name of each file, then its bytes in pieces
+// Sends the files of a folder to rank 0, if rank 0 has space for them: the name of each file, then its bytes in pieces
 // of `transfer`, and an empty piece. An empty name ends the files. A file that cannot be read is sent cut, which rank 0
 // notices by its hash.
 void send_files(const std::string& folder, PacedTransfer& transfer, Communicator& ranks, Stream& stream) {

@@ -48,7 +48,7 @@ void require_space(RankRun& run, const Job& job) {
     if (why.empty()) return;
     throw Error(ErrorKind::resource, "no checkpoint can be written: " + why,
                 why.ends_with("is read-only") ? "choose a run directory that can be written (--run-dir)"
-                                              : "make room there, or choose another run directory (--run-dir)");
+                                              : "free some space there, or choose another run directory (--run-dir)");
   });
   attempt.throw_if_any_failed();
 }

@@ -101,7 +101,8 @@ bool names_a_checkpoint(const std::string& resume);
 RunFiles open_run_files(const RunSpec& spec, const TrainingRequest& request, World& world, Stream& stream);
 
 // Claims the run directory for this run, and opens its sinks. Removes copies in shared memory that an earlier start has
-// left, or, after a restart, makes room for copies of `bytes` bytes each. Called when everything else has been checked.
+// left, or, after a restart, frees the space for copies of `bytes` bytes each. Called when everything else has been
+// checked.
 void claim_directory(RunFiles& files, const RunSpec& spec, const TrainingRequest& request, const Node& config,
                      const DataInfo& data, std::int64_t bytes);
 

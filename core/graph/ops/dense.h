@@ -16,8 +16,7 @@ namespace trainctl {
 inline Shape kernel_of_inputs(const Shape& kernel, std::int64_t in) { return {in, kernel.count() / in}; }
 inline Shape kernel_of_outputs(const Shape& kernel, std::int64_t out) { return {kernel.count() / out, out}; }
 
-// y = f(x kernel + bias). Inputs: x [N..., in], kernel [in, out], bias [out] (optional). Outputs: y
-// [N..., out].
+// y = f(x kernel + bias). Inputs: x [N..., in], kernel [in, out], bias [out] (optional). Outputs: y [N..., out].
 struct Dense final : OpDef {
   ActivationFunction function;
 
@@ -53,8 +52,8 @@ struct DenseGradInput final : OpDef {
   std::optional<Op> fused_with(const Op& op, const Op& reader, std::size_t operand) const override;
 };
 
-// dkernel (+)= x^T dy, dbias (+)= sum of dy over rows. Inputs: x [N..., in], dy [N..., out].
-// Outputs: dkernel float32 [in, out], dbias float32 [out] (if `bias`). They are sums over the rows of the micro-batch.
+// dkernel (+)= x^T dy, dbias (+)= sum of dy over rows. Inputs: x [N..., in], dy [N..., out]. Outputs: dkernel float32
+// [in, out], dbias float32 [out] (if `bias`). They are sums over the rows of the micro-batch.
 struct DenseGradWeights final : OpDef {
   bool bias = true;
   bool accumulate = false;  // add to the outputs instead of overwriting them (micro-batches after the first)

@@ -2,8 +2,7 @@
 //
 // A cell has `gates` gates, in Keras' order. x[gate] is the unit's element of the product of the input and the kernel;
 // recurrent[gate] is its element of the product of the previous h and the recurrent kernel. `carry` passes from step to
-// step in float32. `memory` is what the gradient needs in addition to the gates. A cell has the
-// members
+// step in float32. `memory` is what the gradient needs in addition to the gates. A cell has the members
 //
 //   splits              whether the gradients with respect to x and `recurrent` differ; if so, the cell may have a
 //                       recurrent bias

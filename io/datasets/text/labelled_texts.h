@@ -37,9 +37,9 @@ using TextWork = std::function<void(std::string_view text, const std::string& pl
 enum class TextClasses { read, absent };
 
 // Reads the texts at a path: a .jsonl or .csv file, or a folder of such files; or a folder that holds a folder of files
-// of text for each class. Without classes, each line of a file of plain text is a text, which may be
-// empty, so that the results have a row for each line. `make_work` is called once in
-// each thread. Throws Error{data} for files that cannot be read, and for a text without a class.
+// of text for each class. Without classes, each line of a file of plain text is a text, which may be empty, so that the
+// results have a row for each line. `make_work` is called once in each thread. Throws Error{data} for files that cannot
+// be read, and for a text without a class.
 LabelledTexts read_labelled_texts(const std::string& path, const CorpusFormat& format, TextClasses classes,
                                   const std::function<TextWork()>& make_work);
 

@@ -54,8 +54,8 @@ struct LanguageText {
   std::int64_t positions = 0;                     // tokens of a training sample
 };
 
-// The number of bytes of text for which each token stands within a text, by id; 0 for special tokens and for
-// the unknown token, whose text is lost.
+// The number of bytes of text for which each token stands within a text, by id; 0 for special tokens and for the
+// unknown token, whose text is lost.
 std::vector<float> bytes_of_tokens(const Tokenizer& tokenizer);
 // Returns a function that computes bytes_of_tokens() when it is first called, and keeps the result.
 std::function<std::shared_ptr<const std::vector<float>>()> counter_of_bytes(std::shared_ptr<const Tokenizer> tokenizer);

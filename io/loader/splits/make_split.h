@@ -28,9 +28,9 @@ std::shared_ptr<const Mixing> mixing_of(const DataOptions& options, const std::v
                                         const DatasetGroup& training);
 
 // Makes a split of a run; `training` are the data sets of its training split, and `target_plan` is the plan of targets
-// that are images (null for other targets). If samples are not to be read (`reads`),
-// a disk cache is not made: only its space is checked. Throws Error{data} if the first sample has another shape than
-// the training split's samples, Error{config} or {resource} if there is no folder or no space for a cache.
+// that are images (null for other targets). If samples are not to be read (`reads`), a disk cache is not made: only its
+// space is checked. Throws Error{data} if the first sample has another shape than the training split's samples,
+// Error{config} or {resource} if there is no folder or no space for a cache.
 std::shared_ptr<const DataSplit> make_split(const DataOptions& options, std::uint64_t seed, const OpenedSplit& split,
                                             const DatasetGroup& training, const std::vector<InputPlan>& plans,
                                             const TransformPlan* target_plan, SampleClassWeights class_weights,

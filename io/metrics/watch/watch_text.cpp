@@ -60,7 +60,7 @@ std::string state_text(const WatchedRun& run) {
     case RunState::gone:
       return format("{} has ended without recording how the run ended", run.process());
     case RunState::silent:
-      return format("no sign of life{} for {}", run.process().empty() ? "" : " of " + run.process(), silence);
+      return format("no event{} for {}", run.process().empty() ? "" : " of " + run.process(), silence);
     default:
       break;
   }

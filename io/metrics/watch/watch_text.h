@@ -13,8 +13,8 @@ namespace trainctl {
 // Returns text such as "runs/flowers: 4 ranks on node1, node2, 101,770 parameters, <device>, from step 1200".
 std::string head_line(const WatchedRun& run);
 
-// Returns text such as "running", "starting", "completed", "running, no event for 2:03", or "no sign of life of process
-// 12 on node1 for 3:05".
+// Returns text such as "running", "starting", "completed", "running, no event for 2:03", or "no event of process 12 on
+// node1 for 3:05".
 std::string state_text(const WatchedRun& run);
 
 // Returns the bar that the run itself shows, and a second line with its state, the results of the last epoch and the

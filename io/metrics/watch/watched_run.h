@@ -14,7 +14,7 @@ namespace trainctl {
 enum class RunState {
   starting,  // its process or its supervisor exists, or may exist, and has not begun to train, or to train again
   running,
-  silent,  // its process is on another host, and has written no event for so long that it may be dead
+  silent,  // its process is on another host, and has written no event for so long that it may have ended
   gone,    // its process was on this host and has ended without an end event
   ended,   // its record has an end event
 };

@@ -14,9 +14,9 @@
 
 namespace trainctl::cpu {
 
-// Runs tasks in order on its own thread. Kernels compute on that thread alone. The queue is a ring buffer that
-// grows to the longest backlog and never shrinks. After an exception later tasks still run; synchronize() rethrows the
-// first exception.
+// Runs tasks in order on its own thread. Kernels compute on that thread alone. The queue is a ring buffer that grows to
+// the longest backlog and never shrinks. After an exception later tasks still run; synchronize() rethrows the first
+// exception.
 class ThreadStream final : public Stream {
  public:
   ThreadStream();

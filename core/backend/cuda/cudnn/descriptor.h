@@ -1,4 +1,5 @@
-// A backend descriptor of cuDNN's graph API: owned, with typed attributes. Descriptors keep alive what they refer to.
+// A backend descriptor of cuDNN's graph API: owned, with typed attributes. A descriptor also owns the objects to which
+// it refers.
 #pragma once
 
 #include <cstdint>

@@ -10,8 +10,7 @@
 namespace trainctl {
 
 // The activations of Keras 3. gelu is the exact formula (erf), gelu_tanh its approximation by tanh (Hendrycks and
-// Gimpel, 2016), hard_sigmoid is relu6(x + 3) / 6, and hard_swish is x
-// times hard_sigmoid.
+// Gimpel, 2016), hard_sigmoid is relu6(x + 3) / 6, and hard_swish is x times hard_sigmoid.
 enum class ActivationKind {
   none,
   relu,

@@ -5,8 +5,8 @@
 
 namespace trainctl {
 
-// Inputs: x [N, P..., C], alpha float32 [P..., C], or [1..., C] (of the same rank) if it is shared. Outputs:
-// y, like x. In place.
+// Inputs: x [N, P..., C], alpha float32 [P..., C], or [1..., C] (of the same rank) if it is shared. Outputs: y, like x.
+// In place.
 struct PRelu final : OpDef {
   bool shared = false;  // whether all positions of a channel have the same alpha
 

@@ -78,7 +78,7 @@ class ElementwiseKernel {
                Block& block) const;
   // Computes a chain and adds its values to a sum. Returns false, and does nothing, if they are in several rows.
   bool compute_with_sum(const ElementwiseInstruction& instruction, BlockOperand* operands, Block& block) const;
-  // Adds the results to the sums that have no values of the block yet. `repeated` has room for a block.
+  // Adds the results to the sums that have no values of the block yet. `repeated` has the size of a block.
   void add_to_sums(const Block& block, float* repeated) const;
 
   ElementwiseCode code_;

@@ -41,7 +41,7 @@ class RowStepPlanner {
     return value_[at(tensor)] >= 0 && steps_[at(made)].shape == shape ? made : made + 1;
   }
 
-  // The first step from `from` on that has values of this shape, and room for a number of functions.
+  // The first step from `from` on that has values of this shape, and to which a number of functions can be added.
   int step_of(const Shape& shape, int from, std::size_t functions) {
     for (int k = from; k < std::ssize(steps_); ++k) {
       const RowStep& step = steps_[at(k)];
