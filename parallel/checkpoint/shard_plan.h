@@ -28,8 +28,7 @@ class ShardPlan {
  public:
   // `of_ranks`: the tensors or shards that each rank holds; their memory is not read. Throws Error{internal} that names
   // the tensor if its shards do not cover it, or differ in the tensor's shape. Replicas may have cut it differently:
-  // the plan then
-  // chooses shards so that each element is in exactly one of them.
+  // the plan then chooses shards so that each element is in exactly one of them.
   explicit ShardPlan(std::span<const std::vector<NamedTensor>> of_ranks);
 
   // The tensors in bytewise order of their names.

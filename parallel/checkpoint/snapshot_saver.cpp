@@ -22,8 +22,8 @@ std::unique_ptr<std::byte[]> allocate(const std::vector<NamedTensor>& shards) {
   return std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(bytes));
 }
 
-// Sets the shards' memory to where this rank holds them. Each search begins behind the last shard that was found, and
-// so finds the next one at once if both lists have the same order.
+// Sets the shards' memory to where this rank holds them. Each search begins after the last shard that was found, and so
+// finds the next one at once if both lists have the same order.
 void set_memory(std::vector<NamedTensor>& shards, std::span<const NamedTensor> held) {
   auto next = held.begin();
   for (NamedTensor& shard : shards) {

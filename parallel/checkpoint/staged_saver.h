@@ -48,7 +48,7 @@ class StagedSaver {
   // engine's own memory without a copy. All arguments must outlive the saver.
   StagedSaver(StepEngine& engine, const SnapshotPlan& plan, const SnapshotOutlet& outlet, bool background,
               Communicator& world, Stream& stream);
-  // Writes the snapshots that are staged. Copies in memory that shards are being sent for are given up.
+  // Writes the snapshots that are staged. Gives up copies in memory for which shards are still being sent.
   ~StagedSaver();
   StagedSaver(const StagedSaver&) = delete;
   StagedSaver& operator=(const StagedSaver&) = delete;

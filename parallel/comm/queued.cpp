@@ -84,7 +84,7 @@ void QueuedCommunicator::execute(const Call& call, const FlightEntry& entry) {
 }
 
 void QueuedCommunicator::refuse() const {
-  throw Error(ErrorKind::peer, format("the communicator is dead: {}", attendance_->reason()));
+  throw Error(ErrorKind::peer, format("the communicator has failed: {}", attendance_->reason()));
 }
 
 }  // namespace trainctl

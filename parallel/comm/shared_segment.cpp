@@ -111,7 +111,7 @@ Memory SharedRegions::add(const std::shared_ptr<SharedRegions>& regions, std::sh
     region->begin.store(begin);
     regions->used_.store(index + 1, std::memory_order_release);
   }
-  // The deleter keeps the mapping and the list of regions alive.
+  // The deleter owns the mapping and the list of regions.
   const auto forget = [regions, region, segment = std::move(segment)](std::byte*) {
     if (region) region->begin.store(nullptr);
   };

@@ -226,7 +226,7 @@ std::optional<Found> first_in(const JointCalls& stream) {
 }  // namespace
 
 Flights read_flights(const std::string& folder) {
-  const FileRole role{ErrorKind::data, "a run keeps the flight records of its ranks there, unless it had no room"};
+  const FileRole role{ErrorKind::data, "a run keeps the flight records of its ranks there, unless the disk was full"};
   Flights flights;
   std::vector<FlightState>& found = flights.ranks;
   for (const FolderEntry& entry : list_folder(folder, role)) {

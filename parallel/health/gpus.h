@@ -21,9 +21,9 @@ namespace trainctl {
 class GpuComparison {
  public:
   // Adds a new sample of each GPU. Returns new warnings: a GPU is throttled, or its average clock or utilisation over
-  // the updates so far (at least ten) is more than a tenth below the other GPUs'. A power limit is normal for a
-  // busy GPU: a GPU at its power limit counts as throttled only if its clock was more than a tenth below its maximum
-  // for ten updates.
+  // the updates so far (at least ten) is more than a tenth below the other GPUs'. A power limit is normal for a busy
+  // GPU: a GPU at its power limit counts as throttled only if its clock was more than a tenth below its maximum for ten
+  // updates.
   std::vector<std::string> update(std::span<const GpuSample> samples);
 
  private:

@@ -16,7 +16,7 @@ namespace {
 constexpr double smallest_share = 0.1;  // of a step
 constexpr double smallest_rest = 0.2;   // of a step, if neither data nor computing is slow
 constexpr double long_window = 1;       // seconds of a comparison; shorter times vary by chance
-constexpr double short_window = 0.15;   // seconds of a comparison until a straggler was told
+constexpr double short_window = 0.15;   // seconds of a comparison until a straggler was reported
 constexpr std::int64_t short_window_steps = 8;
 constexpr double exchange_seconds = 0.2;        // between exchanges, so that a slow-down delays the next one by little
 constexpr std::uint64_t too_hot = 0x20 | 0x40;  // reasons of NVML for a lowered clock
@@ -118,9 +118,9 @@ bool StragglerNews::add(const std::optional<Straggler>& found, bool is_short) {
   if (now != last_) times_ = 0;
   times_ += is_short ? 1 : 2;
   last_ = now;
-  if (times_ < short_comparisons || now == told_) return false;
-  told_ = now;
-  has_told_ = has_told_ || found.has_value();
+  if (times_ < short_comparisons || now == reported_) return false;
+  reported_ = now;
+  has_reported_ = has_reported_ || found.has_value();
   return found.has_value();
 }
 
@@ -150,20 +150,20 @@ std::string describe(const Straggler& straggler, const std::vector<std::string>&
 struct StragglerWatch::Row {
   RankSeconds times;
   std::int64_t interval = 0;  // number of steps until the next exchange; rank 0's value applies
-  bool has_told = false;      // whether rank 0 has told a straggler
+  bool has_reported = false;  // whether rank 0 has reported a straggler
 };
 
 // Whether the times are those of enough steps for a comparison.
-bool StragglerWatch::is_full(const RankSeconds& times, bool has_told) {
-  return times.all >= long_window || (!has_told && times.all >= short_window && times.steps >= short_window_steps);
+bool StragglerWatch::is_full(const RankSeconds& times, bool has_reported) {
+  return times.all >= long_window || (!has_reported && times.all >= short_window && times.steps >= short_window_steps);
 }
 
 // Returns the number of steps until the next exchange, which take 0.2 s, or those that a short window lacks.
-std::int64_t StragglerWatch::interval(bool has_told) const {
+std::int64_t StragglerWatch::interval(bool has_reported) const {
   const double speed = static_cast<double>(times_.steps) / std::max(times_.all, 1e-9);
   const auto most = std::max<std::int64_t>(std::llround(speed * exchange_seconds), 1);
-  if (has_told) return most;
-  const bool begins_new = !has_warmed_up_ || is_full(times_, has_told);
+  if (has_reported) return most;
+  const bool begins_new = !has_warmed_up_ || is_full(times_, has_reported);
   const std::int64_t left = short_window_steps - (begins_new ? 0 : times_.steps);
   return left > 0 ? std::min(most, left) : most;
 }
@@ -197,14 +197,15 @@ void StragglerWatch::add(double waited_seconds, const StepEngine::Phases& phases
 
 void StragglerWatch::step(std::int64_t step, std::span<const GpuSample> gpus) {
   if (step < next_) return;
-  const bool has_told = std::any_of(news_.begin(), news_.end(), [](const auto& news) { return news.has_told(); });
+  const bool has_reported =
+      std::any_of(news_.begin(), news_.end(), [](const auto& news) { return news.has_reported(); });
   std::vector<Row> rows(static_cast<std::size_t>(world_.size()));
-  rows[static_cast<std::size_t>(world_.rank())] = {times_, interval(has_told), has_told};
+  rows[static_cast<std::size_t>(world_.rank())] = {times_, interval(has_reported), has_reported};
   world_.describe_next("all_gather of the ranks' times");
   world_.all_gather({rows.data(), DType::uint8, static_cast<std::int64_t>(rows.size() * sizeof(Row))}, stream_);
   stream_.synchronize();
   next_ = step + rows.front().interval;
-  if (has_warmed_up_ && !is_full(rows.front().times, rows.front().has_told)) return;
+  if (has_warmed_up_ && !is_full(rows.front().times, rows.front().has_reported)) return;
   std::vector<RankSeconds> times;
   for (const Row& row : rows) times.push_back(row.times);
   times_ = {};

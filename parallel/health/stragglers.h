@@ -56,21 +56,21 @@ class StragglersOfUnlike {
   std::vector<RankSeconds> fastest_;  // smallest seconds per step of each rank in `ranks`
 };
 
-// Decides when a straggler is told: once three comparisons in a row, or six of a short time, have found the same rank
-// and the same reason, and again only when one of them has changed.
+// Decides when a straggler is reported: once three comparisons in a row, or six of a short time, have found the same
+// rank and the same reason, and again only when one of them has changed.
 class StragglerNews {
  public:
-  // Adds a comparison. Returns whether its straggler is to be told.
+  // Adds a comparison. Returns whether its straggler is to be reported.
   bool add(const std::optional<Straggler>& found, bool is_short = false);
-  // Whether a straggler was told before.
-  bool has_told() const { return has_told_; }
+  // Whether a straggler was reported before.
+  bool has_reported() const { return has_reported_; }
 
  private:
   static constexpr int short_comparisons = 6;  // a comparison that is not short counts as two
 
-  std::optional<std::pair<int, Lateness>> last_, told_;
+  std::optional<std::pair<int, Lateness>> last_, reported_;
   int times_ = 0;  // of the comparisons in a row that have found last_
-  bool has_told_ = false;
+  bool has_reported_ = false;
 };
 
 // "rank 3 on host n2 is a straggler: the other ranks wait 18 % of a step for it; its data reading takes 41 ms of 120
@@ -79,7 +79,7 @@ std::string describe(const Straggler& straggler, const std::vector<std::string>&
 
 // Watches the steps of a run. About five times a second the ranks exchange their times by one all_gather of a few
 // bytes. Rank 0 compares the times of each second and logs stragglers. Until it has logged the first one, it compares
-// the times of eight steps if these take 0.15 s, so that a straggler is told within some 50 steps.
+// the times of eight steps if these take 0.15 s, so that a straggler is reported within some 50 steps.
 class StragglerWatch {
  public:
   // `hosts`: the host name of each rank. `stages`: the number of each rank's pipeline stage; only ranks of one stage do
@@ -100,8 +100,8 @@ class StragglerWatch {
 
  private:
   struct Row;
-  static bool is_full(const RankSeconds& times, bool has_told);
-  std::int64_t interval(bool has_told) const;
+  static bool is_full(const RankSeconds& times, bool has_reported);
+  std::int64_t interval(bool has_reported) const;
   void compare(std::span<const RankSeconds> times, std::span<const GpuSample> gpus);
 
   Communicator& world_;

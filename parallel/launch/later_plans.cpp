@@ -180,7 +180,7 @@ void LaterPlans::require_space(const std::string& run_directory) {
   const std::string why = disk_space_problem(run_directory, bytes);
   if (why.empty()) return;
   throw Error(ErrorKind::resource, "the checkpoint from which it would go on cannot be written: " + why,
-              "make room there, and request it again");
+              "free some space there, and request it again");
 }
 
 // Throws Error{config} if the strategy does not permit this number of ranks.

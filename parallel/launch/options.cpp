@@ -23,7 +23,7 @@ void check_host_names(const ClusterOptions&, const Node& node, Reader& reader) {
 Keys<RestartOptions> RestartOptions::keys() {
   return Keys<RestartOptions>("restarts", "When the ranks of a run start again after a failure.")
       .key("max", &RestartOptions::max,
-           "How often the ranks start again from the newest checkpoint after a rank or a host has died or does not "
+           "How often the ranks start again from the newest checkpoint after a rank or a host has failed or does not "
            "answer; --max-restarts overrides it. Errors of the config or the data, divergence, and four attempts in a "
            "row without progress end the run.",
            between(0, most_restarts))

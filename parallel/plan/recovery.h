@@ -10,17 +10,17 @@ struct PlanTarget;
 
 // Times in seconds.
 struct Recovery {
-  double detection = 0;  // until a rank that does not answer is noticed; the death of a rank is noticed at once
+  double detection = 0;  // until a rank that does not answer is noticed; the end of a rank is noticed at once
   double start = 0;      // from the end of the old ranks until the new ones have found each other
   double reading = 0;    // until all ranks have the state of the newest checkpoint; 0: the speed of storage is unknown
   double again = 0;      // until the steps since the newest checkpoint are done again, on average
   double failures = 0;   // mean time between failures of the run
 
-  // From the death of a rank, or from the moment when it no longer answers, to the first new step.
-  double after_death() const { return start + reading; }
+  // From the end of a rank, or from the moment when it no longer answers, to the first new step.
+  double after_end() const { return start + reading; }
   double after_silence() const { return detection + start + reading; }
-  // The share of the run's time that deaths of ranks cost.
-  double share() const { return (after_death() + again) / failures; }
+  // The share of the run's time that failures of ranks cost.
+  double share() const { return (after_end() + again) / failures; }
 };
 
 struct RecoveryQuestion {

@@ -91,7 +91,7 @@ std::string step_text(const Plan& plan) {
 std::string recovery_text(const Plan& plan) {
   if (!plan.recovery) return "";
   const Recovery& recovery = *plan.recovery;
-  std::string text = format("after the death of a rank, the ranks start again in {}", seconds_text(recovery.start));
+  std::string text = format("after a rank has failed, the ranks start again in {}", seconds_text(recovery.start));
   if (recovery.reading > 0) text += format(" and have read the checkpoint {} later", seconds_text(recovery.reading));
   text += format("; a rank that does not answer is noticed after {}\n", seconds_text(recovery.detection));
   if (recovery.again > 0) {

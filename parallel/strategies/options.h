@@ -66,7 +66,7 @@ struct EnumNames<ShareMode> {
   static constexpr EnumName<ShareMode> names[] = {{ShareMode::equal, "equal"}, {ShareMode::automatic, "auto"}};
 };
 
-// What happens when replicas differ that must be equal.
+// What a run does if replicas, which must be equal, differ.
 enum class OnCorruption { stop, repair };
 
 template <>

@@ -31,7 +31,7 @@ function(gpu_tests kind program)
     "last call to the peers was all_reduce of 4 bytes: .*rank 1 did not arrive" late nccl)
   gpu_test(${kind} ${program} "nccl: a sender that does not send is named" gpus 5
     "last call to the peers was receive of 4 bytes: .*rank 1 did not arrive" silent nccl)
-  gpu_test(${kind} ${program} "nccl: a dead communicator says why" gpus 5 "the communicator is dead: waited" outlive nccl)
+  gpu_test(${kind} ${program} "nccl: a failed communicator says why" gpus 5 "the communicator has failed: waited" outlive nccl)
   gpu_test(${kind} ${program} "nccl: one rank's abort ends all" gpus 4 "rank 1 aborts" abort nccl)
 endfunction()
 

@@ -124,7 +124,7 @@ void leave(Rank& rank) {
   rank.barrier();
 }
 
-// The collective after a failed one must report why the communicator is dead.
+// The collective after a failed one must report why the communicator has failed.
 void outlive(Rank& rank) {
   try {
     late(rank);

@@ -78,7 +78,7 @@ TEST_CASE("a stopped rank is named with its step, and the run starts again") {
   const auto step = static_cast<std::size_t>(std::atoll(errors.c_str() + at + 5));
   CHECK(step + 25 >= steps);  // the log is written some steps later
   CHECK(contains(errors, ": stopped by a signal "));
-  CHECK(contains(errors, format("where rank {} stands (process ", stopped)));
+  CHECK(contains(errors, format("the threads of rank {} (process ", stopped)));
   CHECK(contains(errors, "stopped by a signal (state T)"));
   REQUIRE(comes_true([&] { return events(directory, "restart").size() == 1; }));
   CHECK(events(directory, "restart").at(0).at("cause") == "rank_hung");

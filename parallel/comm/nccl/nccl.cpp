@@ -143,12 +143,12 @@ class Nccl final : public Communicator, private cuda::Watch {
   ImmediateStream host_stream_;
   Backend& backend_;
   std::shared_ptr<cuda::Waits> waits_;  // null before the first call
-  ncclComm_t ranks_ = nullptr;          // null: the communicator is dead
+  ncclComm_t ranks_ = nullptr;          // null: the communicator has failed
   RegisteredMemory registered_;
   Memory barrier_value_;  // the value that a barrier sums
   CallRecord record_;
   Call last_;
-  std::string reason_;  // why the communicator is dead
+  std::string reason_;  // why the communicator has failed
   // Becomes true when this object is destroyed.
   std::shared_ptr<std::atomic<bool>> left_ = std::make_shared<std::atomic<bool>>(false);
 };
@@ -294,7 +294,7 @@ void Nccl::barrier(Stream& stream) {
 
 template <class Queue>
 void Nccl::submit(const Call& call, Stream& stream, Queue queue) {
-  if (ranks_ == nullptr) throw Error(ErrorKind::peer, format("the communicator is dead: {}", reason_));
+  if (ranks_ == nullptr) throw Error(ErrorKind::peer, format("the communicator has failed: {}", reason_));
   const FlightEntry entry = record_.entry_of(call);
   if (call.kind != CallKind::barrier && call.data.count == 0) return;
   auto& on = static_cast<cuda::CudaStream&>(stream);

@@ -25,7 +25,7 @@ std::vector<Json> gather_info(const std::string& run_directory, const RankContex
 // op with a wrong result, and errors of the device's libraries.
 void try_kernels(Backend& backend);
 
-// Measures all-reduces of 4 KiB and of 16 MiB between the first ranks of each two hosts. Returns a list of {hosts: [a,
+// Measures all-reduces of 4 KiB and of 16 MiB between the first ranks of every two hosts. Returns a list of {hosts: [a,
 // b], small_seconds, large_seconds, large_bytes} on rank 0; the list is empty on the other ranks and if there is only
 // one host. Pairs without a common host are measured at the same time. All ranks must call this function.
 Json measure_network(World& world, Stream& stream);

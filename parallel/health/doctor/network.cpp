@@ -1,4 +1,4 @@
-// Measures the network between each two hosts, in rounds of disjoint pairs.
+// Measures the network between every two hosts, in rounds of disjoint pairs.
 #include "parallel/health/doctor/doctor.h"
 
 #include <algorithm>

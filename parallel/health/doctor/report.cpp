@@ -97,7 +97,7 @@ std::string host_text(const std::vector<Json>& info, const Json& rank) {
   return all;
 }
 
-// Returns the table of the network between each two hosts.
+// Returns the table of the network between every two hosts.
 std::string network_table(const Json& pairs) {
   if (pairs.empty()) return "";
   TextTable table({{"hosts"},

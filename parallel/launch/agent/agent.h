@@ -14,7 +14,7 @@ namespace trainctl {
 struct AgentPatience {
   std::chrono::milliseconds start{0};  // for the chief to connect: ClusterOptions::start_deadline()
   std::chrono::milliseconds stop{0};   // for ranks that save when they are asked to stop: cluster.timeout
-  StopLimits least = {};               // but at least so long
+  StopLimits least = {};               // the least times for stopping, even if `stop` is shorter
 };
 
 // Serves the chief on this task's port until the chief reports how the job has ended, and returns that exit code. No

@@ -10,7 +10,7 @@
 
 namespace trainctl {
 
-// Connections to the agents of all other tasks. While they are open, the agents know that the chief is alive.
+// Connections to the agents of all other tasks. While they are open, the agents know that the chief runs.
 class Leases {
  public:
   // Waits until all agents are connected, at most for `patience` (0: no limit). Throws Error{peer} that names the

@@ -37,7 +37,7 @@ enum class Input { empty, pipe };
 ChildProcess start_process(const std::vector<std::string>& command, const Variables::Map& environment,
                            Input input = Input::empty);
 
-// Returns whether a process has live children.
+// Returns whether a process has running children.
 bool has_children(pid_t pid);
 
 // Returns whether a process of this host has ended, or is being ended by the kernel. A process that is being ended has
@@ -47,7 +47,7 @@ bool has_ended(pid_t pid);
 // Returns whether a process of this host is suspended by a signal.
 bool is_stopped(pid_t pid);
 
-// Returns the command lines of a process's live children, divided into words.
+// Returns the command lines of a process's running children, divided into words.
 std::vector<std::vector<std::string>> commands_of_children(pid_t pid);
 
 // Sends a signal to all descendants of a process that have a handler for it.

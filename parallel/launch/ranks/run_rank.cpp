@@ -117,7 +117,7 @@ void RankContext::end_start() {
 
 int prepare_rank(const Situation& situation, const Variables& variables) {
   require_known_launcher(situation, variables);
-  // The signal arrives when the thread that started this process ends. This thread lives as long as mpirun, since the
+  // The signal arrives when the thread that started this process ends. This thread runs as long as mpirun, since the
   // supervisor disables mpirun's other threads.
   if (situation.supervised) prctl(PR_SET_PDEATHSIG, SIGKILL);
   return take_share(situation, variables);

@@ -24,11 +24,11 @@ using Policy = std::function<NextAction(const std::vector<Outcome>& outcomes, co
 // The policy of a run with a single attempt.
 inline NextAction end_always(const std::vector<Outcome>&, const StopRequests&) { return {}; }
 
-// The policy of a run that starts again after a failure, at most `max` times: after the death or the silence of a rank,
-// a host or the launcher, but not after errors of the config or the data, a lack of resources, divergence, or a request
-// to stop. An attempt makes progress if it reaches a later step than all attempts before it. The run ends after four
-// attempts in a row without progress. After an attempt with progress the ranks start immediately; otherwise they start
-// after 1 s, then 2 s and 4 s.
+// The policy of a run that starts again after a failure, at most `max` times: after a rank, a host or the launcher has
+// ended or no longer answers, but not after errors of the config or the data, a lack of resources, divergence, or a
+// request to stop. An attempt makes progress if it reaches a later step than all attempts before it. The run ends after
+// four attempts in a row without progress. After an attempt with progress the ranks start immediately; otherwise they
+// start after 1 s, then 2 s and 4 s.
 Policy restart_policy(int max);
 
 }  // namespace trainctl

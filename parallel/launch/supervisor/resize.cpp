@@ -29,7 +29,7 @@ void request_ranks(const std::string& run_directory, int ranks) {
     std::error_code ignored;
     std::filesystem::remove(temporary, ignored);
     throw Error(ErrorKind::resource, SourceLocation{path}, "cannot write: " + why,
-                is_full ? "make room there: the ranks must write a checkpoint before they start again"
+                is_full ? "free some space there: the ranks must write a checkpoint before they start again"
                         : "give the command as the user of the run");
   }
 }

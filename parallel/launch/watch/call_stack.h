@@ -23,8 +23,8 @@ struct StackRegisters {
 // kernel does not permit that.
 std::optional<StackRegisters> registers_of_running(pid_t thread);
 
-// Finds the callers of a function by the return addresses on the stack: a word is one if it points behind a call
-// instruction, and among these the next caller is the one that calls the function found last. Functions that the
+// Finds the callers of a function by the return addresses on the stack: a word is one if it points to the byte after a
+// call instruction, and among these the next caller is the one that calls the function found last. Functions that the
 // compiler has inlined are missing, and after an indirect call a function may be named that has returned already. The
 // symbols of files are kept for later calls. Only for x86-64; elsewhere a stack has its innermost function only.
 class CallStacks {

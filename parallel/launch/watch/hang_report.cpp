@@ -119,7 +119,7 @@ Outcome hang_outcome(const HangRule& rule, double now, const HangEvidence& evide
   for (std::size_t i = 0; i < std::min(awaited.size(), most_named); ++i) {
     const ProcessPlace* place = place_of(evidence, awaited[i]);
     if (place == nullptr) continue;
-    text += format("\nwhere rank {} stands (process {} on {}):\n{}", awaited[i],
+    text += format("\nthe threads of rank {} (process {} on {}):\n{}", awaited[i],
                    rule.ranks().at(awaited[i]).view.process, rule.ranks().at(awaited[i]).host, to_text(*place, "  "));
   }
   if (awaited.empty()) return outcome;

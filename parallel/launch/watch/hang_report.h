@@ -12,8 +12,7 @@
 namespace trainctl {
 
 struct HangEvidence {
-  std::map<int, ProcessPlace> places =
-      {};  // where the processes of the ranks stand; ranks without an answer are missing
+  std::map<int, ProcessPlace> places = {};  // what the processes of the ranks do; ranks without an answer are missing
   std::vector<std::string> silent_hosts = {};  // hosts whose agents do not answer
 };
 
@@ -22,7 +21,7 @@ std::vector<int> stopped_ranks(const HangEvidence& evidence);
 std::vector<int> debugged_ranks(const HangEvidence& evidence);
 
 // Returns the outcome of an attempt whose ranks hang: the message names the ranks that the others wait for, what they
-// do and for how long, then lists all ranks, and then shows where the processes of those ranks stand.
+// do and for how long, then lists all ranks, and then shows the threads of those ranks.
 Outcome hang_outcome(const HangRule& rule, double now, const HangEvidence& evidence);
 
 }  // namespace trainctl

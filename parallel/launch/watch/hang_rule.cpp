@@ -159,7 +159,7 @@ std::vector<int> awaited_ranks(const HangRule& rule, double now, const std::vect
     first = std::min(first, rank.view.step);
     last = std::max(last, rank.view.step);
   }
-  // If all ranks stand, those that compute may wait for a GPU, whose work is not recorded.
+  // If no rank makes progress, those that compute may wait for a GPU, whose work is not recorded.
   const bool all_stand = standing.size() > 1 && standing.size() == rule.ranks().size();
   if (all_stand && !other.empty()) return other;
   if (!absent.empty()) return absent;

@@ -1,6 +1,6 @@
 // Decides when ranks hang: a pure function of what they do and of the time.
 //
-// The rule: ranks hang if no rank has made progress for the limit, or if a rank has stood still for the limit while
+// The rule: ranks hang if no rank has made progress for the limit, or if a rank has made none, without waiting, while
 // another has waited for others as long. The limit is cluster.hang_timeout. `auto` is the largest of 10 s, 20 times the
 // median time between steps, and 3 times the second longest of the last long pauses after which ranks went on, so that
 // a single one has no effect. It begins after the first steps. A rank that evaluates, or works for itself between
@@ -89,8 +89,8 @@ class HangRule {
 
 // Returns the ranks that others wait for in a hang, by the first rule that names any:
 // 1. the `stopped` ranks;
-// 2. ranks that have stood still for the limit without waiting for others, and ranks on silent hosts. If these are all
-//    ranks, those that do not compute; otherwise those without a collective or message under way, if there are any;
+// 2. ranks that have made no progress for the limit without waiting for others, and ranks on silent hosts. If these are
+//    all ranks, those that do not compute; otherwise those without a collective or message under way, if there are any;
 // 3. the ranks in the earliest step.
 // Empty if all ranks wait for each other in the same step.
 std::vector<int> awaited_ranks(const HangRule& rule, double now, const std::vector<int>& stopped,

@@ -15,7 +15,7 @@ struct HostAgentOptions {
   std::string folder;                 // the folder of the flight records (flight_variable)
   std::string mark;                   // begins each line of the agent
   std::string host;                   // the supervisor's name for the agent's host
-  std::chrono::milliseconds lease{};  // how long the agent lives without a message; zero: without a limit
+  std::chrono::milliseconds lease{};  // how long the agent runs without a message; zero: no limit
 };
 
 // Serves the supervisor until it says that the attempt is over. If no message arrives for the lease, the ranks of this

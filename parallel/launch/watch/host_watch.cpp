@@ -197,7 +197,7 @@ class HostWatch::State {
     return silent;
   }
 
-  // Asks where the ranks stand if they seem to hang.
+  // Asks what the processes of the ranks do if they seem to hang.
   std::optional<Outcome> ask(double now) {
     evidence_.silent_hosts = silent_hosts(now);
     if (now < next_question_ || !rule_.is_suspicious(now, evidence_.silent_hosts)) return {};
@@ -283,7 +283,7 @@ class HostWatch::State {
   bool started_ = false, warned_ = false;
   double next_question_ = 0;
   std::optional<double> last_check_;
-  std::optional<double> asked_at_;          // time when the agents were asked where the ranks stand
+  std::optional<double> asked_at_;          // time when the agents were asked what the processes of the ranks do
   std::set<const AgentProcess*> answered_;  // agents that have answered the last request completely
   HangEvidence evidence_;
   std::map<std::string, std::string> files_;              // records of other hosts by name

@@ -1,4 +1,4 @@
-// A lease: how long an agent, and the ranks on its host, may go on without word from the supervisor.
+// A lease: how long an agent, and the ranks on its host, may go on without a message from the supervisor.
 #pragma once
 
 #include <chrono>

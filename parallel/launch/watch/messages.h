@@ -24,9 +24,9 @@ inline constexpr std::size_t piece_of_file = 64 * 1024;        // bytes of a fil
 // A request to an agent.
 struct WatchRequest {
   enum class Kind {
-    alive,   // the supervisor is alive; renews the agent's lease
+    alive,   // the supervisor runs; renews the agent's lease
     pause,   // the user suspends the supervisor: the lease does not end before the next message
-    places,  // tell where the processes of the ranks stand
+    places,  // report what the processes of the ranks do
     files,   // send the flight records
     end,     // the attempt is over
   };
@@ -35,7 +35,7 @@ struct WatchRequest {
   bool operator==(const WatchRequest&) const = default;
 };
 
-// Where the process of a rank stands.
+// What the process of a rank does.
 struct RankPlace {
   int rank = 0;
   ProcessPlace place = {};
@@ -47,7 +47,7 @@ struct RankPlace {
 struct WatchNews {
   enum class Kind {
     hello,   // the first message: the agent's version of the messages
-    ranks,   // the ranks that have changed; also says that the agent is alive
+    ranks,   // the ranks that have changed; also says that the agent runs
     places,  // the answer to `places`, in one or more messages, the last of which has `last`
     file,    // a piece of a flight record
     files,   // all records were sent

@@ -1,4 +1,4 @@
-// Reads where a process stands from /proc.
+// Reads from /proc what a process does.
 #include "parallel/launch/watch/process_place.h"
 
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-// Where a process stands: the states of its threads, the system calls that they wait in, and their functions.
+// What a process does: the states of its threads, the system calls that they wait in, and their functions.
 #pragma once
 
 #include <sys/types.h>
@@ -11,7 +11,7 @@ namespace trainctl {
 
 class CallStacks;
 
-// Where a thread stands; a value that the kernel does not tell is "".
+// What a thread does; a value that the kernel does not report is "".
 struct ThreadPlace {
   std::string name = {};             // name of the thread for the kernel
   char state = '?';                  // the kernel's state: R runs, S sleeps, D waits for a device, T is stopped, ...

@@ -22,7 +22,7 @@ struct RankView {
   std::int64_t step = -1;                  // -1: no step has begun since the start
   double seconds = 0;                      // for how long it has done this
   std::uint64_t progress = 0;              // another number than before if the rank has made progress
-  double step_seconds = 0;                 // mean time of its last steps, told once; 0: not told
+  double step_seconds = 0;                 // mean time of its last steps, reported once; 0: not reported
 
   // Whether the rank has made no progress and still does the same.
   bool same_as(const RankView& before) const;
@@ -40,9 +40,9 @@ double mean_step_seconds(const FlightState& state, int fewest);
 // have outlived their ranks; -1 if no rank has begun a step, or if there are no records. Steps count from 1.
 std::int64_t last_begun_step(const std::string& flight_folder);
 
-// Returns the number of steps that were surely done. Rank 0 tells it at most once a second, so that the flight records
-// in the folder may name a later step. Empty if rank 0 has told none: a record that names a step then may have been
-// resumed at it.
+// Returns the number of steps that were surely done. Rank 0 reports it at most once a second, so that the flight
+// records in the folder may name a later step. Empty if rank 0 has reported none: a record that names a step then may
+// have been resumed at it.
 std::optional<std::int64_t> last_done_step(const std::optional<std::int64_t>& told, const std::string& flight_folder);
 
 // Returns what the rank does for a sentence, such as "reading img_0412.jpg".

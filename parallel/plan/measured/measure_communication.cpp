@@ -73,9 +73,8 @@ SizesAndSeconds measure_copies(Communicator& ranks, Backend& backend, Stream& st
   return sizes;
 }
 
-// Times calls of a kind for growing sizes; each time is the slowest rank's; fewer calls if it is
-// `hurried`. All ranks must call this function; the
-// result is equal on all ranks.
+// Times calls of a kind for growing sizes; each time is the slowest rank's; fewer calls if it is `hurried`. All ranks
+// must call this function; the result is equal on all ranks.
 SizesAndSeconds measure_calls(Communicator& ranks, Backend& backend, Stream& stream, Kind kind, bool shared,
                               bool hurried) {
   SizesAndSeconds sizes;

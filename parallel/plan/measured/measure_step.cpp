@@ -102,9 +102,9 @@ class StepTimer {
     const double of_round = reduced(one_step, Reduction::maximum) * 2 * rounds;
     const int count = static_cast<int>(std::clamp(seconds / of_round, 1.0 * min_steps, 1.0 * max_steps));
     for (int round = 0; round < (hurried ? 1 : rounds); ++round) {
-      meet();
+      wait_for_others();
       for (int i = 0; i < count; ++i) steps_.push_back(step());
-      meet();
+      wait_for_others();
       engine_.set_observer(&recorder_);
       for (int i = 0; i < count; ++i) step();
       engine_.set_observer(nullptr);
@@ -169,7 +169,7 @@ class StepTimer {
     return seconds;
   }
 
-  void meet() {
+  void wait_for_others() {
     together_.barrier(host_);
     host_.synchronize();
   }

@@ -44,9 +44,9 @@ bool has_step(const Measurements& measurements, int ranks, const PlacedProgram& 
 
 // Runs steps on random data for about `seconds`, half of the steps with an observer of their ops. Makes two passes,
 // then up to three more until two passes take equally long (Repeated). If `out_of_time` returns true, makes two short
-// passes. All ranks of `together` must call this function
-// with equal programs, to run the steps at the same time; the result is the mean over these ranks. `devices`, the
-// communicator between the ranks' devices, allocates the memory for reductions.
+// passes. All ranks of `together` must call this function with equal programs, to run the steps at the same time; the
+// result is the mean over these ranks. `devices`, the communicator between the ranks' devices, allocates the memory for
+// reductions.
 Measurements measure_step(const MeasuredRank& measured, Backend& backend, Communicator& together, Communicator& devices,
                           double seconds, const OutOfTime& out_of_time = {});
 

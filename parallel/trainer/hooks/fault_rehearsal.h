@@ -1,4 +1,4 @@
-// Makes the faults of a run's config happen, each of them once in the life of the run.
+// Makes the faults of a run's config happen, each of them once, even if the run starts again.
 #pragma once
 
 #include <sys/types.h>

@@ -1,4 +1,4 @@
-// Finds steps whose loss or gradient is not finite, and knows what a run does then. With float16, scales the loss,
+// Finds steps whose loss or gradient is not finite, and decides what the run does then. With float16, scales the loss,
 // since gradients may overflow.
 #pragma once
 

@@ -58,7 +58,7 @@ void TrainingLoop::finish_step() {
                          .gradient_norm = result_.gradient_norm});
 }
 
-// Goes on behind a step, whether or not it has changed the weights.
+// Goes on after a step, whether or not it has changed the weights.
 void TrainingLoop::pass(const StartedStep& step) {
   ++state_.step;
   state_.data = step.data;

@@ -324,7 +324,7 @@ TEST_CASE("the state of a run follows from its record and its process") {
   CHECK(may_be_running(run));
   WatchedRun watched(run);
   watched.look([](RunEvent) {});
-  CHECK(state_text(watched).starts_with("no sign of life of process 17 on another-host for 5:0"));
+  CHECK(state_text(watched).starts_with("no event of process 17 on another-host for 5:0"));
   MetricsJsonl(record, Duration::steps(1)).step(step_event(3));
   watched.look([](RunEvent) {});
   CHECK(watched.state() == RunState::running);

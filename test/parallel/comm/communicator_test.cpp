@@ -133,7 +133,7 @@ TEST_CASE("after a missed deadline a rank waits for no other communicator") {
         stream.synchronize();
       },
       std::chrono::milliseconds(50));
-  CHECK(errors[0].find("the communicator is dead: barrier: rank 1 did not arrive") != std::string::npos);
+  CHECK(errors[0].find("the communicator has failed: barrier: rank 1 did not arrive") != std::string::npos);
 }
 
 TEST_CASE("an abort of one rank ends the others' waits") {

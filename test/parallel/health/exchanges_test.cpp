@@ -66,7 +66,7 @@ std::vector<Exchange> exchange(int ranks, int from, int to) {
 
 }  // namespace
 
-TEST_CASE("each two players meet once, and no player meets two others in a round") {
+TEST_CASE("every two players meet once, and no player meets two others in a round") {
   for (const int count : {2, 3, 4, 7, 8}) {
     CAPTURE(count);
     std::set<std::pair<int, int>> met;

@@ -104,7 +104,7 @@ TEST_CASE("a rank that no other rank equals is compared with its own fastest ste
   }
 }
 
-TEST_CASE("a straggler is told after three comparisons, and again only when its rank or its reason changes") {
+TEST_CASE("a straggler is reported after three comparisons, and again only when its rank or its reason changes") {
   StragglerNews news;
   const Straggler slow{.rank = 1, .why = Lateness::data}, other{.rank = 1, .why = Lateness::compute};
   const auto told = [&](const std::optional<Straggler>& found, int times) {
@@ -130,9 +130,9 @@ TEST_CASE("short comparisons count half") {
   for (int i = 0; i < 5; ++i) CHECK_FALSE(news.add(slow, true));
   CHECK_FALSE(news.add(other, true));
   for (int i = 0; i < 5; ++i) CHECK_FALSE(news.add(slow, true));
-  CHECK_FALSE(news.has_told());
+  CHECK_FALSE(news.has_reported());
   CHECK(news.add(slow, true));
-  CHECK(news.has_told());
+  CHECK(news.has_reported());
   for (int i = 0; i < 2; ++i) CHECK_FALSE(news.add(other));
   CHECK(news.add(other));
 }

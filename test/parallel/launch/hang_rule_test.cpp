@@ -229,7 +229,7 @@ TEST_CASE(
       text.starts_with("step 812, all_reduce of bucket 3 (conv5 ... fc1): waiting for rank 5 on h5: reading "
                        "img_0412.jpg for 14 s\n"));
   for (int rank = 0; rank < 8; ++rank) CHECK(text.find(format("h{} ", rank)) != std::string::npos);
-  CHECK(text.find("where rank 5 stands (process 4711 on h5):\n"
+  CHECK(text.find("the threads of rank 5 (process 4711 on h5):\n"
                   "  thread loader: waits (state S), in the system call read of /data/img_0412.jpg (wchan pipe_read)\n"
                   "    read < InputFile::read_some\n"
                   "if the data may take longer than 10 s, set a longer time by cluster.hang_timeout") !=

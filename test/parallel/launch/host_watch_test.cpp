@@ -80,7 +80,7 @@ TEST_CASE("a rank that a signal has stopped is named, and the flight records are
   INFO(run.output());
   CHECK(contains(run.output(), "bucket 3: waiting for rank 1 on "));
   CHECK(contains(run.output(), ": stopped by a signal "));
-  CHECK(contains(run.output(), "where rank 1 stands (process "));
+  CHECK(contains(run.output(), "the threads of rank 1 (process "));
   CHECK(run.ranks_gone());
   CHECK(run.left_nothing());
   for (const char* record : {"rank-00000", "rank-00001", "rank-00002"}) {
@@ -168,7 +168,7 @@ class RemoteAgent {
   ChildProcess rank_, agent_;
 };
 
-TEST_CASE("an agent without word from its supervisor ends the ranks of its host and itself") {
+TEST_CASE("an agent without a message from its supervisor ends the ranks of its host and itself") {
   RemoteAgent agent(2000);
   const bool hangs_up = GENERATE(false, true);
   for (int i = 0; i < 8; ++i) {
