@@ -19,6 +19,7 @@ struct Subcommand {
   std::function<std::function<int()>(CLI::App&)> add;
 };
 
+// Return the subcommands.
 Subcommand run_subcommand();
 Subcommand check_subcommand();
 Subcommand plan_subcommand();

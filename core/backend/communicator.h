@@ -18,6 +18,7 @@
 
 namespace trainctl {
 
+// How the values of the ranks become one value.
 enum class Reduction { sum, minimum, maximum };
 
 class Communicator {

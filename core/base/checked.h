@@ -15,14 +15,17 @@ class OverflowError : public Error {
   OverflowError();
 };
 
+// Throws OverflowError.
 [[noreturn]] void throw_overflow();
 
+// The sum of two numbers. Throws OverflowError if it exceeds 64 bits.
 constexpr std::int64_t checked_add(std::int64_t a, std::int64_t b) {
   std::int64_t sum = 0;
   if (__builtin_add_overflow(a, b, &sum)) throw_overflow();
   return sum;
 }
 
+// The product of two numbers. Throws OverflowError if it exceeds 64 bits.
 constexpr std::int64_t checked_multiply(std::int64_t a, std::int64_t b) {
   std::int64_t product = 0;
   if (__builtin_mul_overflow(a, b, &product)) throw_overflow();

@@ -6,6 +6,7 @@
 
 namespace trainctl {
 
+// The checksum of `bytes` bytes.
 std::uint32_t crc32c(const void* data, std::size_t bytes);
 
 // The masked checksum that these files store: rotated, with a constant added. The checksum is masked because the data

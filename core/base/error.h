@@ -22,6 +22,7 @@ enum class ErrorKind {
   interrupted,   // 130: stopped immediately by a second request
 };
 
+// The exit code of a process that ends with an error of this kind.
 int exit_code(ErrorKind kind);
 
 // The location of a value in a text file. Line and column count from 1; 0 means unknown.

@@ -22,6 +22,7 @@ struct FileRole {
 [[noreturn]] void throw_file_error(const std::string& path, std::string_view failed, int error,
                                    const FileRole& role = {});
 
+// What is at a path: nothing, a regular file, a folder, a symbolic link, or anything else.
 enum class FileType { absent, regular, folder, link, other };
 
 // The type of the file at a path, following links; absent if the file or a folder above it does not exist. Throws if

@@ -47,6 +47,7 @@ struct FlightState {
   bool lost_lines = false;  // whether there are communicators whose events are missing, since the file was full
 };
 
+// The events of each line that are read: the last one, or all that the record still has.
 enum class FlightEvents { last, all };
 
 // Reads a record. With FlightEvents::last only the last event of each line is read, which is faster. Throws Error{data}

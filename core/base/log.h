@@ -8,6 +8,7 @@
 
 namespace trainctl::log {
 
+// The levels of lines, ascending; `off` is above all lines.
 enum class Level { debug, info, warning, error, off };
 
 // Sets the lowest level of the lines that reach the terminal. Ranks other than 0 of a run usually log warnings and
@@ -23,6 +24,7 @@ void set_prefix(std::string_view prefix);
 // on the terminal, and the next line that can be written follows a note with the number of missing lines.
 void add_file(const std::string& path, Level level = Level::info);
 
+// Log a line at this level.
 void debug(std::string_view line);
 void info(std::string_view line);
 void warning(std::string_view line);

@@ -30,6 +30,7 @@ struct Placement {
   bool operator==(const Placement&) const = default;
 };
 
+// The placements of each kind.
 inline constexpr Placement replicated{};
 inline constexpr Placement partial{Placement::Kind::partial, 0};
 inline constexpr Placement varying{Placement::Kind::varying, 0};

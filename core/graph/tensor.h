@@ -14,6 +14,7 @@
 
 namespace trainctl {
 
+// The number of a tensor: its index among the tensors of its graph or program.
 using TensorId = std::int32_t;
 inline constexpr TensorId no_tensor = -1;
 

@@ -13,6 +13,7 @@ struct ActivationOptions : Options {
   bool approximate = false;     // read by gelu only
 };
 
+// The table of activations.
 const ChoiceTable& activation_choices();
 using ActivationChoice = ChoiceOf<activation_choices>;
 

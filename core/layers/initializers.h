@@ -34,6 +34,7 @@ struct InitializerOptions : Options {
   Distribution distribution = Distribution::truncated_normal;
 };
 
+// The table of initializers.
 const ChoiceTable& initializer_choices();
 using InitializerChoice = ChoiceOf<initializer_choices>;
 

@@ -6,8 +6,9 @@
 
 namespace trainctl {
 
+// The meaning of the key `mask_zero`.
 inline constexpr const char* mask_zero_meaning =
-    "Whether token 0 is padding. The padding mask travels with the output through the layers that follow: recurrent "
+    "Whether token 0 is padding. The padding mask is passed on with the output to the layers that follow: recurrent "
     "layers leave such positions out, attention does not see them, and means, the statistics of batch_normalization, "
     "losses and metrics do not count them.";
 

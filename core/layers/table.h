@@ -88,6 +88,7 @@ Section zero_padding1d();
 Section zero_padding2d();
 Section zero_padding3d();
 
+// The table of all layers.
 const ChoiceTable& layer_choices();
 using LayerList = ChoicesOf<layer_choices>;
 

@@ -41,6 +41,7 @@ struct Range {
   std::optional<double> less_than;
 };
 
+// The numbers from `bound` on, the numbers above `bound`, and the numbers from `low` to `high`.
 inline Range at_least(double bound) { return {bound, {}, {}, {}}; }
 inline Range more_than(double bound) { return {{}, bound, {}, {}}; }
 inline Range between(double low, double high) { return {low, {}, high, {}}; }

@@ -40,6 +40,8 @@ std::string to_string(const Duration& duration);  // such as "10 steps"
 std::string to_string(const Seconds& time);       // such as "30 s"
 std::string to_string(const Size& size);          // such as "25 MB"; a number of bytes if no unit expresses it exactly
 
+// Parse a quantity with its unit. Empty if the text is not a number with one of the units above, for a number of steps
+// that is not whole, and for sizes of more than 2^62 bytes.
 std::optional<Duration> parse_duration(std::string_view text);
 std::optional<Seconds> parse_seconds(std::string_view text);
 std::optional<Size> parse_size(std::string_view text);

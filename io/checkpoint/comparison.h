@@ -38,6 +38,7 @@ struct CheckpointComparison {
   bool equal() const;
 };
 
+// Compares all tensors of two checkpoints, and the kernels of their runs.
 CheckpointComparison compare(const LoadedCheckpoint& a, const LoadedCheckpoint& b);
 
 // {ok, a: {path, step, kernels}, b: {path, step, kernels}, changed_kernels: [{kernel, a, b}], tensors: [{name, content,

@@ -22,6 +22,7 @@ struct StoredTensors {
 // hash. If an element of a tensor occurs twice or not at all, the error names the manifest and the tensor.
 StoredTensors read_tensors(const std::string& checkpoint, const Manifest& manifest, SnapshotContent content);
 
+// Throws Error{data}: the file at `path` is damaged. `why` says what is wrong with it, such as "the file is missing".
 [[noreturn]] void throw_damaged(const std::string& path, const std::string& why);
 
 }  // namespace trainctl

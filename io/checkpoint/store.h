@@ -21,6 +21,7 @@
 
 namespace trainctl {
 
+// The names of a checkpoint's files, if its weights and its state are in one file each.
 inline constexpr const char* weights_file = "weights.safetensors";
 inline constexpr const char* state_file = "state.safetensors";
 inline constexpr const char* manifest_file = "manifest.json";

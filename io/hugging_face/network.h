@@ -46,6 +46,7 @@ struct HuggingFaceFamily {
   std::optional<Json> (*describe)(const Graph& graph);
 };
 
+// All families.
 const std::vector<HuggingFaceFamily>& hugging_face_families();
 
 // Reads the content of a config.json, `path` in messages. Throws ConfigError with every key that no preset can express,

@@ -10,6 +10,7 @@
 
 namespace trainctl {
 
+// How the values of a tensor are stored.
 enum class StoredLayout {
   same,         // as in the network
   transposed,   // a matrix (outputs, inputs), which is (inputs, outputs) in the network

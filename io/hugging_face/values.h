@@ -14,6 +14,7 @@
 
 namespace trainctl {
 
+// The number as text.
 inline Node number_node(std::int64_t value) { return scalar_node(std::to_string(value)); }
 // The shortest text from which the same number is read.
 inline Node number_node(double value) { return scalar_node(format("{}", value)); }

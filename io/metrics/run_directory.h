@@ -25,6 +25,8 @@ struct FoundRun {
   bool lacks_checkpoint = false;  // a finished run whose checkpoints are missing
 };
 
+// What is done with a directory: a run starts there, a run that has no checkpoint starts there again from the
+// beginning, the run there is resumed, another directory is used, or nothing, since the run there is finished.
 enum class RunVerdict { start, start_anew, resume, look_elsewhere, is_finished };
 
 // Decides what to do with a directory. A directory that is set by --run-dir (`is_explicit`) is used or refused. For a

@@ -11,6 +11,7 @@
 
 namespace trainctl {
 
+// The number of a token in its vocabulary.
 using TokenId = std::int32_t;
 
 // A token with a meaning of its own, such as <|endoftext|>, which no merge produces.

@@ -28,8 +28,10 @@ struct EnumNames<HangChoice> {
   static constexpr EnumName<HangChoice> names[] = {{HangChoice::automatic, "auto"}, {HangChoice::none, "none"}};
 };
 
+// cluster.hang_timeout: a word, or a time.
 using HangTimeout = std::variant<HangChoice, Seconds>;
 
+// The largest value of cluster.restarts.max.
 inline constexpr int most_restarts = 1'000'000;
 
 // Whether the supervisor starts the ranks again after a failure.

@@ -10,6 +10,7 @@
 
 namespace trainctl {
 
+// The launcher that has started this process.
 enum class StartedBy {
   user,     // outside MPI: this process decides the number of ranks, and supervises them unless there is only one
   mpirun,   // a rank that mpirun of this program's MPI has started; the supervisor or the user has started mpirun

@@ -81,6 +81,7 @@ struct ReproducibleOptions {
   static Keys<ReproducibleOptions> keys();
 };
 
+// The value of the key `share`: a word, or the speed of each replica.
 using ShareValue = std::variant<ShareMode, std::vector<double>>;
 
 struct StrategyOptions {

@@ -9,6 +9,7 @@
 
 namespace trainctl {
 
+// A split, or none.
 enum class NamedSplit { none, training, validation, test };
 
 // The split that a folder's name indicates, in upper or lower case and possibly with other words around it: "Training",
@@ -31,6 +32,8 @@ struct ClassSplits {
   std::string training, validation, test;
 };
 
+// Finds the splits in a folder, or in its only folder; without a folder for training, the whole folder is the training
+// split.
 ClassSplits class_splits(const std::string& folder, const HasFiles& has_files);
 // Whether the training split has folders of classes.
 bool has_class_splits(const std::string& folder, const HasFiles& has_files);

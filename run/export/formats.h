@@ -27,6 +27,7 @@ struct ExportedFile {
 // Writes a Hugging Face folder. Returns its bytes.
 ExportedFile write_hugging_face(const std::string& path, const ExportedRun& run);
 
+// A format, and the function that writes it.
 struct ExportFormat {
   std::string name;
   std::string ending;    // ending of the name of the file or folder
@@ -36,6 +37,7 @@ struct ExportFormat {
   ExportedFile (*write)(const std::string& path, const ExportedRun& run);
 };
 
+// All formats.
 const std::vector<ExportFormat>& export_formats();
 
 }  // namespace trainctl

@@ -19,6 +19,7 @@ struct EndOptions {
   std::optional<TokenId> end_token;  // the token with which documents end; it has no text of its own
 };
 
+// Why a text has ended: it has max_tokens new tokens, its last token ends documents, or a text of `stop` followed.
 enum class EndReason { length, end_token, stop };
 // Returns "length", "end_token" or "stop".
 std::string_view name_of(EndReason reason);

@@ -14,6 +14,7 @@ struct RunSpec;
 // Returns tables of the layers, of the memory of a rank and of the mesh, and notes that explain them.
 std::string to_text(const RunSpec& spec, const Checked& checked);
 
+// Returns the values of Checked as an object.
 Json to_json(const Checked& checked);
 
 // Returns the programs of a rank as text or, with `as_graph`, the program of a full training batch as a graph for

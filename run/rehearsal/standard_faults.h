@@ -33,6 +33,7 @@ struct RehearsalPlan {
   double timeout = 30;                 // seconds after which a rank counts as silent
 };
 
+// The smallest number of steps of a rehearsed run.
 inline constexpr std::int64_t least_rehearsed_steps = 8;
 
 // Returns the interval of the checkpoints of a run of `steps` steps, at least least_rehearsed_steps.

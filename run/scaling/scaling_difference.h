@@ -27,6 +27,7 @@ struct ScalingDifference {
   std::string text() const;
 };
 
+// Returns the difference as an object.
 Json to_json(const ScalingDifference& difference);
 
 // Repeats both runs up to the step after which they differ, traces that step, and looks for the first tensor that

@@ -29,6 +29,7 @@ struct LowerContext : OpContext {
   void settle(const std::string& key, std::string_view implementation) const;
 };
 
+// The addresses of an op's tensors in one run.
 using Buffers = OpBuffers;
 
 // A kernel that runs as one task of the stream. On an asynchronous stream it may be queued again only after its
@@ -83,6 +84,7 @@ Lowering with_type(DType dtype, const Make& make) {
   return make(Bf16{});
 }
 
+// Lowers an op of one kind.
 using LowerFunction = Lowering (*)(const LowerContext&);
 
 // The lowering of an op kind, or null if the CPU has no kernel for it.

@@ -89,6 +89,7 @@ Lowering own_kernel(const LowerContext& context, Body body, std::int64_t workspa
   return lowering;
 }
 
+// Lowers an op of one kind.
 using LowerFunction = Lowering (*)(const LowerContext&);
 
 // The function that lowers ops of this kind; null if CUDA has no kernel for the kind.

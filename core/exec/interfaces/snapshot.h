@@ -77,6 +77,7 @@ std::string write_class_names(const std::vector<std::string>& names);
 // Returns an empty list if the key is absent or unreadable.
 std::vector<std::string> read_class_names(const SnapshotMetadata& metadata);
 
+// What a file of a snapshot holds: parameters and running statistics, or the optimizer's state.
 enum class SnapshotContent { weights, state };
 
 // Identifies one of the files that hold a snapshot's weights or state.

@@ -13,6 +13,7 @@
 
 namespace trainctl {
 
+// Returns the values of x with another shape of as many elements.
 TensorId with_shape(Layer& layer, TensorId x, Shape shape);
 
 // Drops values of x by a share of `rate`; `purpose` distinguishes the layer's random numbers.

@@ -17,6 +17,7 @@ namespace trainctl {
 // The types of a stored array's elements.
 enum class ElementType { uint8, int8, uint16, int16, uint32, int32, uint64, int64, float32, float64, float16 };
 
+// The size of an element in bytes.
 std::int64_t size_of(ElementType type);
 constexpr bool is_integer(ElementType type) {
   return type != ElementType::float32 && type != ElementType::float64 && type != ElementType::float16;

@@ -7,6 +7,7 @@
 
 namespace trainctl {
 
+// Whether values of the dtype may have fractional parts: it is none of the types of whole numbers.
 inline bool is_fractional(DType dtype) {
   return dtype != DType::int32 && dtype != DType::int64 && dtype != DType::uint8;
 }

@@ -9,8 +9,10 @@
 
 namespace trainctl {
 
+// Whether the bytes begin like a gzip file.
 bool is_gzip(const Bytes& bytes);
 
+// The format of a compressed stream: a gzip file, or deflated bytes without a header.
 enum class Deflate { gzip, raw };
 
 // Inflates at most the first `max_bytes` bytes; `path` is for error messages. Throws Error{data} if the stream is

@@ -27,6 +27,7 @@ std::optional<std::size_t> find_name(const std::vector<std::string>& names, cons
 // Returns the path of the .npy file of that name in a folder; "" if there is none.
 std::string npy_in_folder(const std::string& folder, const std::string& name);
 
+// Whether an .npz file has the array `name`. Throws Error{data} if the file cannot be read or is not a zip archive.
 bool has_npz_array(const std::string& path, const std::string& name);
 // Reads the array `name` of an .npz file. Throws Error{data} for the same reasons as read_npy(), and if there is no
 // such array.

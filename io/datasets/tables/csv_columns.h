@@ -11,6 +11,7 @@
 
 namespace trainctl {
 
+// Whether a name is among the names.
 inline bool has_name(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }

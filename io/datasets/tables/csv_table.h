@@ -25,6 +25,7 @@ struct EnumNames<MissingRule> {
       {MissingRule::error, "error"}, {MissingRule::mean, "mean"}, {MissingRule::zero, "zero"}};
 };
 
+// A rule for missing numbers, or the number that replaces them.
 using MissingValue = std::variant<MissingRule, double>;
 
 // The info of the training split's table, which validation and test use too.

@@ -22,6 +22,7 @@ struct EnumNames<NamedTokenizer> {
 // The word bytes, or the path of a tokenizer's file or of a folder with such a file.
 using TokenizerName = std::variant<NamedTokenizer, Path>;
 
+// The value of the key `encoding` with which the file tells its encoding.
 inline constexpr const char* automatic_encoding = "auto";
 // What the key `encoding` of data sets means.
 inline constexpr const char* encoding_meaning =

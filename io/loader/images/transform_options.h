@@ -40,6 +40,7 @@ struct TransformOptions : Options {
 // Defined in io/loader/signals/mel_options.cpp.
 Section mel_spectrogram_section();
 
+// The table of the items of both lists.
 const ChoiceTable& transform_choices();
 const ChoiceTable& augment_choices();
 

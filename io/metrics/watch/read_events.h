@@ -10,6 +10,7 @@
 
 namespace trainctl {
 
+// The event that a line adds to a record.
 enum class RunEvent {
   none,
   anew,  // no event: the record that was read before is no longer valid

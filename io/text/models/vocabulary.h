@@ -10,6 +10,7 @@
 
 namespace trainctl {
 
+// The id that means no token.
 inline constexpr TokenId no_token = -1;
 // The largest id that is accepted. Tables have an entry for each id, so that a damaged file could claim any memory.
 inline constexpr TokenId largest_token = 16'777'215;

@@ -15,6 +15,8 @@ struct WordPieceOptions {
   std::size_t longest_word = 100;        // in characters; a longer word is unknown
 };
 
+// A word becomes the longest token that it begins with, then the longest one that its rest begins with, and so on. If
+// no token fits a rest, the whole word becomes `unknown`.
 std::unique_ptr<Model> make_word_piece(Vocabulary vocabulary, WordPieceOptions options);
 // A word that the vocabulary lacks becomes `unknown`; no_token: it is left out.
 std::unique_ptr<Model> make_word_level(Vocabulary vocabulary, TokenId unknown);

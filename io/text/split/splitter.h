@@ -47,6 +47,7 @@ std::string_view pattern_text(Pattern pattern);
 // there is none.
 bool find_pattern(std::string_view regex, Pattern& pattern);
 
+// Creates the splitter of a pattern.
 std::unique_ptr<Splitter> make_splitter(Pattern pattern);
 
 }  // namespace trainctl

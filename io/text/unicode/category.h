@@ -50,6 +50,7 @@ enum class Age : std::uint8_t { unicode8, unicode9, later };
 // The category and the age of every code point, one byte each, which is built once.
 const std::vector<std::uint8_t>& code_point_table();
 
+// The category and the age of a code point; numbers that are no code points are unassigned.
 inline Category category_of(char32_t code) {
   return code < code_points ? static_cast<Category>(code_point_table()[code] & 31) : Category::unassigned;
 }

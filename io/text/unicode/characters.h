@@ -9,6 +9,7 @@
 
 namespace trainctl {
 
+// The character that Unicode uses for one that cannot be read.
 inline constexpr char32_t replacement_character = 0xfffd;
 
 struct Character {

@@ -11,6 +11,7 @@ namespace trainctl {
 
 class Backend;
 
+// The versions of NCCL, see CudaModule::versions().
 LibraryVersion nccl_version();
 // See CudaModule for these functions.
 std::string why_no_nccl();

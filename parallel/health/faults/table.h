@@ -23,6 +23,7 @@ Section full_disk_section();
 // Defined in link.cpp:
 Section cut_link_section();
 
+// The meanings of keys that several faults have.
 inline constexpr const char* fault_step_meaning = "The number of training steps after which it happens.";
 inline constexpr const char* fault_rank_meaning = "The rank that it happens to.";
 

@@ -24,6 +24,7 @@ std::string read_private_file(const std::string& path, PrivateFolder folder);
 // cannot be written.
 void write_private_file(const std::string& path, const std::string& text);
 
+// The environment variables for the secret and for the file that holds it.
 inline constexpr std::string_view secret_variable = "TRAINCTL_SECRET";
 inline constexpr std::string_view secret_file_variable = "TRAINCTL_SECRET_FILE";
 

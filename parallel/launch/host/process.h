@@ -21,6 +21,7 @@ struct ChildProcess {
   int messages = -1;  // output of the process to descriptor 3
 };
 
+// The descriptor to which a process writes its messages.
 inline constexpr int messages_descriptor = 3;
 
 // Returns the path of the running program.

@@ -67,6 +67,7 @@ class Mpirun {
   virtual MpirunReport report(std::string_view messages) const = 0;
 };
 
+// Create the launchers of OpenMPI and of MPICH.
 std::unique_ptr<Mpirun> openmpi_mpirun(int version);  // 4 or 5
 std::unique_ptr<Mpirun> mpich_mpirun();
 

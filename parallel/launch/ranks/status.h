@@ -29,6 +29,7 @@ struct RankStatus {
   bool operator==(const RankStatus&) const = default;
 };
 
+// Whether the supervisor will print the message of a status.
 enum class StatusWritten {
   yes,                // the supervisor will print the message
   another_was_first,  // the status of another rank counts, so that this message is not printed

@@ -45,6 +45,7 @@ struct AskedRanks {
   StopLimits least = {};
 };
 
+// What a supervisor does now because of the requests to stop.
 enum class StopAction {
   wait,
   relay,          // ask the ranks to stop
@@ -58,6 +59,7 @@ enum class StopAction {
 // checkpoint, it is `patience`, but at least `least.save`.
 std::chrono::milliseconds time_to_stop(const StopRequests& requests, const AskedRanks& ranks);
 
+// Returns what to do at the time `now`.
 StopAction stop_action(const StopRequests& requests, const AskedRanks& ranks, AskedRanks::Clock::time_point now);
 
 }  // namespace trainctl

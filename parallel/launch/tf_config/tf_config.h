@@ -10,6 +10,7 @@
 
 namespace trainctl {
 
+// The name of the environment variable.
 inline constexpr std::string_view tf_config_variable = "TF_CONFIG";
 
 // A task that trains.

@@ -10,6 +10,7 @@
 
 namespace trainctl {
 
+// The index of an axis in arrays with an element for each axis.
 inline std::size_t index(MeshAxis axis) { return static_cast<std::size_t>(axis); }
 
 // The communications of one program, all together and along each axis.

@@ -21,6 +21,7 @@ struct Format {
   onednn::memory::desc logical(DType dtype) const;
 };
 
+// oneDNN's name of a dtype.
 onednn::memory::data_type dnnl_type(DType dtype);
 
 // oneDNN's engine and stream for a backend, and the physical layouts that the backend's lowerings named.

@@ -16,6 +16,7 @@
 
 namespace trainctl::cpu {
 
+// A count, rounded up to whole vectors of 16 values.
 constexpr std::int64_t whole_vectors(std::int64_t count) { return (count + 15) / 16 * 16; }
 
 // Writes rows of whole vectors, times `factor`, to rows of `width` values in T.

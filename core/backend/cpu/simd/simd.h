@@ -52,6 +52,7 @@ struct Bf16 {
   std::uint16_t bits;
 };
 
+// Converts a value in memory to float32.
 TRAINCTL_INLINE inline float load(float value) { return value; }
 TRAINCTL_INLINE inline float load(std::uint8_t value) { return static_cast<float>(value); }
 TRAINCTL_INLINE inline float load(Bf16 value) {
@@ -73,6 +74,7 @@ TRAINCTL_INLINE inline Bf16 store<Bf16>(float value) {
   return {static_cast<std::uint16_t>(nan ? (bits >> 16) | 0x40 : rounded)};
 }
 
+// The number of partial sums of lane_sum().
 inline constexpr int lanes = 32;
 
 // Sum over i < n of term(i), in an order that depends on n only. `term` must be inlinable (TRAINCTL_INLINE).

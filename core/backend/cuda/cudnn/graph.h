@@ -16,6 +16,7 @@ struct GraphTarget {
   const Descriptor* properties = nullptr;
 };
 
+// What a convolution of a graph computes: its output, the gradient with respect to its input, or that of its kernel.
 enum class Convolving { forward, input_gradient, weight_gradient };
 
 class Graph {

@@ -11,6 +11,7 @@
 
 namespace trainctl::cuda {
 
+// The number of channels of padded images.
 inline constexpr std::int64_t padded_channels = 8;
 
 // The layout of images [N, H, W, C] stored as [N, H, W, 8], with zeros after the C channels.

@@ -14,6 +14,7 @@
 
 namespace trainctl::cuda {
 
+// The number of threads of a block.
 inline constexpr int block_threads = 256;
 
 // The number of blocks for independent elements, at most `max_blocks` (several waves on any GPU).

@@ -9,6 +9,8 @@
 
 namespace trainctl {
 
+// The average of a score over classes or outputs: their mean (macro), the score of the counts of all of them together
+// (micro), or their mean weighted by the samples of each. automatic: micro for yes-or-no outputs, otherwise macro.
 enum class MetricAverage { automatic, macro, micro, weighted };
 
 template <>

@@ -58,6 +58,7 @@
 
 namespace trainctl {
 
+// The unit of the predictions that adds to the sums; see above.
 enum class MetricOver { rows, elements, outputs, exact_outputs, cells, sequences };
 
 // A sum in about twice the precision of float64: the float64 sum, and the sum of what its additions rounded off
@@ -90,6 +91,7 @@ struct SumParts {
   float of[sum_parts];
 };
 
+// The summands of a sum.
 TRAINCTL_KERNEL_FUNCTION SumParts parts_of(const PreciseSum& sum) {
   int exponent = 0;
   frexp(sum.sum, &exponent);

@@ -9,6 +9,7 @@
 
 namespace trainctl {
 
+// How NCCL moves the data of a connection.
 enum class NcclTransport {
   peer,         // one GPU accesses the memory of the other GPU: by NVLink or PCIe, which the log does not say
   host_memory,  // both GPUs access a buffer in the memory of their host
