@@ -218,7 +218,7 @@ void StepWork::run(int buffer, const StepSources& sources, bool marked) {
   }
 }
 
-// Peers that communicate in a recording wait for ever for a rank that communicates without one.
+// Peers that communicate in a recording would wait forever for a rank that communicates without one.
 void StepWork::record(int buffer, std::size_t variant, const StepSources& sources) {
   recorded_[variant] = 1;
   bool all = true;

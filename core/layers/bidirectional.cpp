@@ -61,7 +61,7 @@ struct BidirectionalOptions final : ChainedLayer {
 
  private:
   // Expands a recurrent layer. As in Keras, an output of all steps is 0 at the steps that a padding mask hides, and
-  // that of the second layer is turned round.
+  // that of the second layer is reversed.
   static Feature one_way(Layer& layer, const Choice& recurrent, const std::string& name, const Feature& input,
                          bool backwards, bool turned) {
     const Section& section = *recurrent_section(recurrent);

@@ -9,7 +9,7 @@
 namespace trainctl {
 namespace {
 
-// What a rank tells in a round; the largest value counts.
+// What a rank reports in a round; the largest value counts.
 enum State : std::int32_t { waits, is_busy, cancels };
 
 template <class Exchange>

@@ -55,7 +55,7 @@ const TableColumn& target_of(const TableLook& table, const std::string& wanted) 
   return *last;
 }
 
-// The columns of a sample, and what the config and the user are told about them.
+// The columns of a sample, and the texts about them for the config and the user.
 struct ChosenColumns {
   std::vector<const TableColumn*> used;
   std::string left_out;            // comments on the other columns

@@ -66,7 +66,7 @@ class StepTeller final : public MetricsSink {
     tell(event.step);
   }
   void epoch(const EpochEvent&) override {}
-  // A saved step is progress that a restart keeps, and is told at once.
+  // A saved step is progress that a restart keeps, and is reported at once.
   void checkpoint(const CheckpointEvent& event) override {
     if (event.step > told_) tell(event.step);
   }

@@ -19,7 +19,7 @@ constexpr const char* repair = "repair or remove the file";
 constexpr std::int64_t riff_bytes = 12, chunk_bytes = 8;  // of the headers
 constexpr std::int64_t plain_format_bytes = 16, extended_format_bytes = 40;
 
-// The encodings of the field `format tag`; extensible: the encoding stands in the extension.
+// The encodings of the field `format tag`; extensible: the encoding is in the extension.
 constexpr unsigned pcm = 1, ieee_float = 3, extensible = 0xfffe;
 
 std::int64_t little_endian(const unsigned char* bytes, int count) {
@@ -81,13 +81,13 @@ void widen(const std::byte* from, std::int64_t count, float* to) {
     } else if constexpr (sizeof(T) == 1) {
       to[i] = (static_cast<float>(value) - 128) / 128;
     } else {
-      // A value of fewer bytes than T stands in the upper bytes of T.
+      // A value of fewer bytes than T is in the upper bytes of T.
       to[i] = static_cast<float>(value) / -static_cast<float>(std::numeric_limits<T>::min());
     }
   }
 }
 
-// The size that programs write which write to a pipe, since they do not know it: the sound ends with the file.
+// The size that a program writes if it writes to a pipe and does not know the size: the sound ends with the file.
 constexpr std::int64_t unknown_bytes = 0xFFFFFFFF;
 
 }  // namespace

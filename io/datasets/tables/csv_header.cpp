@@ -42,8 +42,8 @@ bool numbers_ascend(const std::vector<std::string>& fields) {
   return true;
 }
 
-// Whether a word of the first line is a name: it stands above a column of numbers, or above repeated words of which
-// none is this one.
+// Whether a word of the first line is a name: it is above a column of numbers, or above repeated words of which none is
+// this one.
 bool has_name(const std::string& path, char delimiter, const std::vector<std::string>& first) {
   constexpr int max_lines = 1000;
   CsvLines lines(path, delimiter);

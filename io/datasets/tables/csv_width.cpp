@@ -15,7 +15,7 @@
 namespace trainctl {
 namespace {
 
-// What the lines after the first one have in common, as far as the first of them tell.
+// What the lines after the first one have in common, according to the first of these lines.
 struct CommonForm {
   bool same_width = true;     // all have the same number of fields
   bool last_is_empty = true;  // the last field of each is empty

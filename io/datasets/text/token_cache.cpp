@@ -166,8 +166,8 @@ class CacheLock {
       return;
     }
   }
-  // A process that waits for a lock whose file is removed gets the lock nevertheless; one that comes later makes a new
-  // file. Both then find what this process made, or make it again: each writes under a temporary name of its own.
+  // A process that waits for a lock whose file is removed gets this lock; a process that comes later makes a new file.
+  // Both then find what this process made, or make it again: each writes under a temporary name of its own.
   ~CacheLock() {
     unlink(path_.c_str());
     close(descriptor_);

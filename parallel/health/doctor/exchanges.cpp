@@ -17,7 +17,7 @@
 namespace trainctl {
 namespace {
 
-// Small messages may take another way than large ones. The sizes are no multiples of 16 bytes.
+// Small messages may be sent by another protocol than large ones. The sizes are no multiples of 16 bytes.
 constexpr std::int64_t message_words[] = {1021, (4 << 20) - 3};  // 4 KiB, 16 MiB
 
 std::vector<std::uint32_t> random_words(std::int64_t count, int from, int to) {

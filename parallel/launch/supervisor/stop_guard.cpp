@@ -76,7 +76,7 @@ void StopGuard::watch(std::optional<GuardedRanks> ranks) {
   ranks_ = std::move(ranks);
 }
 
-// Keeps the path of the run's log that the ranks have told. The caller holds the mutex.
+// Keeps the path of the run's log that the ranks have reported. The caller holds the mutex.
 void StopGuard::note_run() {
   if (!ranks_) return;
   launch_ = ranks_->launch;
@@ -158,7 +158,7 @@ void StopGuard::stop(GuardedRanks ranks, Clock::time_point now) {
   }
 }
 
-// The main thread may never come back. Its folders for temporary files would be removed by the next supervisor only.
+// The main thread may never continue. Its folders for temporary files would be removed by the next supervisor only.
 // Copies in the memory of other hosts are removed by the agents there, which hear nothing any more. If rank 0 is on
 // another host, the copies on this host are known by their note alone.
 void StopGuard::end(int code, const std::string& message, const GuardedRanks& ranks) {

@@ -159,8 +159,8 @@ std::vector<bool> whole_tensors(const RowGroup& def, const std::vector<TensorTyp
   return found;
 }
 
-// Gives the tensors that steps hand to later ones places in a thread's memory. Two tensors share memory if no step
-// needs both.
+// Assigns places in a thread's memory to the tensors that later steps read. Two tensors share memory if no step needs
+// both.
 void place_buffers(const RowGroup& def, RowGroupKernel& kernel) {
   struct Placed {
     std::int64_t begin, end;

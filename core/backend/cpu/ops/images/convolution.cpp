@@ -31,7 +31,7 @@ onednn::Dims dims_of(const std::array<std::int64_t, axes>& sizes) {
 }
 
 // A convolution in oneDNN's terms: images are (N, C, H, W), kernels (O, I, H, W) or (G, O, I, H, W); for volumes D
-// stands before H.
+// precedes H.
 struct Convolution {
   onednn::ConvolutionShape shape;
   memory::desc x, y, bias;
