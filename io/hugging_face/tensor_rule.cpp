@@ -3,23 +3,10 @@
 
 #include <algorithm>
 
+#include "core/tensor/reversed_axes.h"
+
 namespace trainctl {
 namespace {
-
-// Writes `from` [outputs, inputs, positions] to `to` as [positions, inputs, outputs], or back.
-void reverse_axes(std::int64_t outputs, std::int64_t inputs, std::int64_t positions, const float* from, float* to) {
-  constexpr std::int64_t block = 16;  // number of outputs in one pass, so that whole cache lines are written
-  for (std::int64_t first = 0; first < outputs; first += block) {
-    const std::int64_t end = std::min(outputs, first + block);
-    for (std::int64_t i = 0; i < inputs; ++i) {
-      for (std::int64_t p = 0; p < positions; ++p) {
-        for (std::int64_t o = first; o < end; ++o) {
-          to[(p * inputs + i) * outputs + o] = from[(o * inputs + i) * positions + p];
-        }
-      }
-    }
-  }
-}
 
 // The number of positions of a convolution's window; 1 for a matrix.
 std::int64_t positions_of(const Shape& stored) { return stored.rank() == 4 ? stored[2] * stored[3] : 1; }

@@ -6,6 +6,7 @@
 
 #include "core/graph/graph.h"
 #include "core/graph/ops/dense.h"
+#include "core/tensor/reversed_axes.h"
 
 namespace trainctl {
 namespace {
@@ -165,17 +166,7 @@ void to_logical(const WantedTensor& tensor, WeightsLayout layout, const float* s
     std::copy_n(stored, tensor.shape.count(), to);
     return order_gates(tensor, to);
   }
-  constexpr std::int64_t block = 16;  // number of outputs in one pass, so that whole cache lines are written
-  for (std::int64_t first = 0; first < outputs; first += block) {
-    const std::int64_t end = std::min(outputs, first + block);
-    for (std::int64_t i = 0; i < inputs; ++i) {
-      for (std::int64_t p = 0; p < positions; ++p) {
-        for (std::int64_t o = first; o < end; ++o) {
-          to[(p * inputs + i) * outputs + o] = stored[(o * inputs + i) * positions + p];
-        }
-      }
-    }
-  }
+  reverse_axes(outputs, inputs, positions, stored, to);
   order_gates(tensor, to);
 }
 

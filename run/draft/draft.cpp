@@ -163,6 +163,21 @@ std::string head_text(const std::string& file, const std::string& what) {
       in_comment(what), file, file, scalar_text(fs::path(file).stem().string()));
 }
 
+std::string small_network_text(std::int64_t classes) {
+  return format(
+      "model:\n"
+      "  layers:\n"
+      "    - conv2d: {{filters: 32, kernel_size: 3, padding: same, activation: relu}}\n"
+      "    - max_pooling2d: {{pool_size: 2}}\n"
+      "    - conv2d: {{filters: 64, kernel_size: 3, padding: same, activation: relu}}\n"
+      "    - max_pooling2d: {{pool_size: 2}}\n"
+      "    - conv2d: {{filters: 128, kernel_size: 3, padding: same, activation: relu}}\n"
+      "    - global_average_pooling2d\n"
+      "    - dropout: 0.2\n"
+      "    - dense: {{units: {}, activation: softmax}}\n\n",
+      classes);
+}
+
 std::string train_text(const std::string& loss, const std::string& metrics, std::int64_t batch, std::int64_t epochs,
                        double learning_rate, const std::string& more) {
   return format(

@@ -100,6 +100,8 @@ std::int64_t suitable_epochs(std::int64_t samples);
 
 // The first lines of a config: a comment on its content and use, its name and its seed.
 std::string head_text(const std::string& file, const std::string& what);
+// The `model` section of a small convolutional network that classifies images or spectrograms.
+std::string small_network_text(std::int64_t classes);
 // The `train` section; `more`: further lines of it, and the sections after it.
 std::string train_text(const std::string& loss, const std::string& metrics, std::int64_t batch, std::int64_t epochs,
                        double learning_rate, const std::string& more = "");

@@ -84,18 +84,7 @@ std::string section_of_model(const ImageModel& model, std::int64_t classes) {
     return format("model:\n  preset: {}                # others: `trainctl init --list`\n  with: {{classes: {}}}\n\n",
                   model.preset, classes);
   }
-  return format(
-      "model:\n"
-      "  layers:\n"
-      "    - conv2d: {{filters: 32, kernel_size: 3, padding: same, activation: relu}}\n"
-      "    - max_pooling2d: {{pool_size: 2}}\n"
-      "    - conv2d: {{filters: 64, kernel_size: 3, padding: same, activation: relu}}\n"
-      "    - max_pooling2d: {{pool_size: 2}}\n"
-      "    - conv2d: {{filters: 128, kernel_size: 3, padding: same, activation: relu}}\n"
-      "    - global_average_pooling2d\n"
-      "    - dropout: 0.2\n"
-      "    - dense: {{units: {}, activation: softmax}}\n\n",
-      classes);
+  return small_network_text(classes);
 }
 
 std::string steps_text(const ImageModel& model, const ImageLook& look) {

@@ -110,19 +110,7 @@ std::vector<Draft> draft_for_sounds(const DraftRequest& request) {
   draft.text =
       head_text(draft.file, format("Sounds of {} ({}): {}.", counted(classes, "class"),
                                    list_text(info.targets[0].class_names), samples_text(info))) +
-      data + format("  classes: {}\n", classes) + spectrogram_text(look) +
-      format(
-          "\nmodel:\n"
-          "  layers:\n"
-          "    - conv2d: {{filters: 32, kernel_size: 3, padding: same, activation: relu}}\n"
-          "    - max_pooling2d: {{pool_size: 2}}\n"
-          "    - conv2d: {{filters: 64, kernel_size: 3, padding: same, activation: relu}}\n"
-          "    - max_pooling2d: {{pool_size: 2}}\n"
-          "    - conv2d: {{filters: 128, kernel_size: 3, padding: same, activation: relu}}\n"
-          "    - global_average_pooling2d\n"
-          "    - dropout: 0.2\n"
-          "    - dense: {{units: {}, activation: softmax}}\n\n",
-          classes) +
+      data + format("  classes: {}\n", classes) + spectrogram_text(look) + "\n" + small_network_text(classes) +
       train_text("sparse_categorical_crossentropy", "accuracy", suitable_batch(info.training_samples),
                  suitable_epochs(info.training_samples), 1e-3,
                  "  schedule: {name: cosine, warmup: 1 epoch}\n\n"

@@ -39,10 +39,6 @@ struct BestResult {
   std::int64_t step = 0;
 };
 
-// Short texts by name that a checkpoint contains in addition to its tensors: kernel choices, the fingerprint of the
-// data, the names of classes, the state of hooks.
-using SnapshotMetadata = std::map<std::string, std::string>;
-
 // The state from which a run resumes, with any number of ranks. On a rank that saves, the tensors are this rank's
 // shards; all other members are equal on all ranks.
 struct Snapshot {
