@@ -1,5 +1,5 @@
-// The flight record of a rank: what each of its threads does now, and its last events, in a file that outlives the
-// process.
+// The flight record of a rank: what each of its threads does now, and its last events, in a file that is kept after the
+// process has ended.
 //
 // The file is mapped into memory, so that writing an event needs no system call, and the kernel keeps what a killed
 // process has written. flight_state.h reads it, also while it is written.

@@ -29,7 +29,8 @@ class LimitedSink final : public SnapshotSink {
   std::string write(const SnapshotTarget& target, const SnapshotFile& file,
                     std::span<const NamedTensor> parts) override {
     if (fails_)
-      throw Error(ErrorKind::resource, SourceLocation{target.path}, "cannot write: the disk is full", "make room");
+      throw Error(ErrorKind::resource, SourceLocation{target.path}, "cannot write: the disk is full",
+                  "free some space");
     return folder_.write(target, file, parts);
   }
 
@@ -113,7 +114,7 @@ TEST_CASE("a save that fails on one rank fails with the same error on all ranks 
       const std::vector<std::string> errors = save_on_ranks(run.path, how, 20, 1, failing);
       const std::string suffix = failing == 0 ? "" : " (rank 2)";
       const std::string expected =
-          run / "checkpoints/step-00000020: cannot write: the disk is full; make room" + suffix;
+          run / "checkpoints/step-00000020: cannot write: the disk is full; free some space" + suffix;
       CHECK(errors == std::vector<std::string>(3, expected));
       std::set<std::string> left;
       for (const auto& entry : fs::directory_iterator(run / "checkpoints")) left.insert(entry.path().filename());
