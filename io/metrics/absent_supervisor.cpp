@@ -1,4 +1,4 @@
-// Judges by the files of a run directory whether its run goes on.
+// Decides by the files of a run directory whether its run goes on.
 #include "io/metrics/absent_supervisor.h"
 
 #include <algorithm>

@@ -15,13 +15,13 @@ using Clock = std::chrono::steady_clock;
 enum Tag : int { are_you_there = 1, here = 2 };
 
 // Sends an empty message. Does not wait until it is sent, since the receiver may have ended.
-void say(Tag tag, int rank) {
+void send(Tag tag, int rank) {
   MPI_Request request = MPI_REQUEST_NULL;
   if (MPI_Isend(nullptr, 0, MPI_BYTE, rank, tag, MPI_COMM_WORLD, &request) == MPI_SUCCESS) MPI_Request_free(&request);
 }
 
 // Receives an empty message and returns its sender; returns an empty value if no message has arrived.
-std::optional<int> hear(Tag tag) {
+std::optional<int> receive(Tag tag) {
   int found = 0;
   MPI_Status status{};
   if (MPI_Iprobe(MPI_ANY_SOURCE, tag, MPI_COMM_WORLD, &found, &status) != MPI_SUCCESS || !found) return {};
@@ -48,11 +48,11 @@ void MpiAttendance::answer() {
 }
 
 void MpiAttendance::answer_calls() {
-  while (const std::optional<int> caller = hear(are_you_there)) say(here, *caller);
+  while (const std::optional<int> caller = receive(are_you_there)) send(here, *caller);
 }
 
 void MpiAttendance::note_answers(std::vector<bool>& is_there) {
-  while (const std::optional<int> rank = hear(here)) is_there[static_cast<std::size_t>(*rank)] = true;
+  while (const std::optional<int> rank = receive(here)) is_there[static_cast<std::size_t>(*rank)] = true;
 }
 
 std::vector<int> MpiAttendance::absent() {
@@ -62,7 +62,7 @@ std::vector<int> MpiAttendance::absent() {
   std::vector<bool> is_there(static_cast<std::size_t>(size_));
   is_there[static_cast<std::size_t>(rank_)] = true;
   for (int rank = 0; rank < size_; ++rank) {
-    if (rank != rank_) say(are_you_there, rank);
+    if (rank != rank_) send(are_you_there, rank);
   }
   const auto end = Clock::now() + roll_call_time();
   while (std::find(is_there.begin(), is_there.end(), false) != is_there.end() && Clock::now() < end) {

@@ -34,8 +34,7 @@ Keys<RestartOptions> RestartOptions::keys() {
       .shorthand("max");
 }
 
-// Hosts that are busy, or a cold file server, delay the start of ranks by more than a rank may ever be silent in a
-// step.
+// If hosts are busy, or the caches of a file server are empty, ranks start later than a short `timeout` would allow.
 std::chrono::milliseconds ClusterOptions::start_deadline() const {
   constexpr double least = 30;  // seconds
   const double seconds = start_timeout.or_else({timeout.value > 0 ? std::max(timeout.value, least) : 0}).value;

@@ -72,7 +72,7 @@ class Simulation {
 
   void advance(int s) {
     SimulatedStage& stage = stages_[index(s)];
-    if (stage.computes) return meet(s);
+    if (stage.computes) return begin_communications(s);
     stage.settle(work_.now());
     for (; stage.next < stage.actions.size(); ++stage.next) {
       const StageAction& action = stage.actions[stage.next];
@@ -87,11 +87,11 @@ class Simulation {
       if (at.asynchronous) continue;
       if (!stage.is_done(at.kind == Kind::wait ? at.awaited : action.communication)) break;
     }
-    meet(s);
+    begin_communications(s);
   }
 
   // Begins the next communication of each lane if all its stages have reached it.
-  void meet(int s) {
+  void begin_communications(int s) {
     for (int lane = 0; lane < lane_count; ++lane) {
       if (!waits_in(s, lane)) continue;
       const Communication& at = head_of(s, lane);

@@ -1,4 +1,4 @@
-// Chooses images to look at, and tells gray from colours.
+// Chooses images to look at, and distinguishes gray images from images in colours.
 #include "run/draft/image_look.h"
 
 #include <algorithm>

@@ -25,7 +25,7 @@ namespace trainctl {
 
 namespace {
 
-// `outputs`: the names of the model's outputs. The name of the only output stands for "output".
+// `outputs`: the names of the model's outputs. In losses, the name of the only output is replaced by "output".
 std::vector<ProgramSpec::Player> players_of(const TrainOptions& train, const std::vector<std::string>& outputs) {
   std::vector<ProgramSpec::Player> players;
   for (const PlayerList::Item& item : train.players.items) {

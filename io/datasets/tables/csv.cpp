@@ -219,7 +219,7 @@ std::string joined(std::initializer_list<std::string> texts) {
 }
 
 // Returns the warnings about words that are not in the training split, and in the training split itself about numbers
-// that float32 does not tell apart. `warned` are the columns whose warnings another input has.
+// that are equal in float32. `warned` are the columns whose warnings another input has.
 std::string warning_of(const std::string& path, const std::vector<CsvColumn>& columns, bool is_training,
                        std::vector<std::string>& warned) {
   std::string others;

@@ -1,4 +1,4 @@
-// Finds numbers that float32 does not tell apart.
+// Finds different numbers that are equal in float32.
 #include "io/datasets/tables/number_range.h"
 
 #include <algorithm>

@@ -42,25 +42,25 @@ std::optional<OutcomeKind> kind_of(int code) {
 bool is(const std::optional<int>& code, ErrorKind kind) { return code == exit_code(kind); }
 
 // Returns the outcome if mpirun reports that a rank or a host has failed, otherwise an empty value.
-std::optional<Outcome> death_in(const MpirunReport& report, bool memory_ran_out) {
-  Outcome death{.kind = OutcomeKind::rank_exited, .rank = report.rank, .host = report.host, .signal = report.signal};
-  std::string& text = death.end.message;
-  death.end.exit_code = exit_code(ErrorKind::peer);
+std::optional<Outcome> failure_in(const MpirunReport& report, bool memory_ran_out) {
+  Outcome failure{.kind = OutcomeKind::rank_exited, .rank = report.rank, .host = report.host, .signal = report.signal};
+  std::string& text = failure.end.message;
+  failure.end.exit_code = exit_code(ErrorKind::peer);
   if (report.host_lost) {
-    death.kind = OutcomeKind::host_lost;
+    failure.kind = OutcomeKind::host_lost;
     text = format("host {} was lost: the host or the network to it failed", report.host);
   } else if (!report.not_reached.empty()) {
-    death.kind = OutcomeKind::host_unreachable;
+    failure.kind = OutcomeKind::host_unreachable;
     text = format("{} cannot connect to {}: all TCP ports must be open between the hosts of a run, in both directions",
                   report.host, report.not_reached);
   } else if (report.host_unreachable) {
-    death.kind = OutcomeKind::host_unreachable;
+    failure.kind = OutcomeKind::host_unreachable;
     text = "not all hosts could be reached; `ssh HOST true` must work for each without a password";
   } else if (report.rank || report.process) {
     text = report.rank ? format("rank {}", *report.rank) : "a rank";
     if (!report.host.empty()) text += " on " + report.host;
     if (report.signal) {
-      death.kind = OutcomeKind::rank_killed;
+      failure.kind = OutcomeKind::rank_killed;
       text += format(" was killed by signal {} ({})", *report.signal, strsignal(*report.signal));
       if (*report.signal == SIGKILL) {
         text += memory_ran_out ? "; the kernel has killed a process of this host because memory ran out"
@@ -74,7 +74,7 @@ std::optional<Outcome> death_in(const MpirunReport& report, bool memory_ran_out)
   } else {
     return {};
   }
-  return death;
+  return failure;
 }
 
 void add_step(Outcome& outcome, const std::optional<std::int64_t>& step) {
@@ -155,12 +155,12 @@ Outcome outcome_by_status(const AttemptTraces& traces) {
   if (!is(status.exit_code, ErrorKind::peer)) return reported;
   if (failed.is_silent) reported.kind = OutcomeKind::rank_silent;
   if (!traces.report.signal && !traces.report.host_lost) return reported;
-  std::optional<Outcome> death =
-      death_in(traces.report, traces.memory_ran_out);  // a rank that lost its peer does not know the cause
-  if (!death) return reported;
-  add_step(*death, step);
-  if (!status.message.empty()) death->end.message += "\n" + status.message;
-  return *death;
+  std::optional<Outcome> failure =
+      failure_in(traces.report, traces.memory_ran_out);  // a rank that lost its peer does not know the cause
+  if (!failure) return reported;
+  add_step(*failure, step);
+  if (!status.message.empty()) failure->end.message += "\n" + status.message;
+  return *failure;
 }
 
 Outcome outcome_by_mpirun(const AttemptTraces& traces) {
@@ -170,9 +170,9 @@ Outcome outcome_by_mpirun(const AttemptTraces& traces) {
   if (const auto kind = kind_of(report.exit_code.value_or(0)); kind && report.exit_code.value_or(0) != 0) {
     return {.kind = *kind, .end = {*report.exit_code}, .rank = report.rank, .host = report.host, .step = traces.step};
   }
-  if (std::optional<Outcome> death = death_in(report, traces.memory_ran_out)) {
-    add_step(*death, traces.step);
-    return *death;
+  if (std::optional<Outcome> failure = failure_in(report, traces.memory_ran_out)) {
+    add_step(*failure, traces.step);
+    return *failure;
   }
   if (const auto kind = kind_of(code); kind && code > 1) {  // mpirun's own errors also return 1
     return {.kind = *kind, .end = {code}, .step = traces.step};

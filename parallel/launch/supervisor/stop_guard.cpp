@@ -159,8 +159,8 @@ void StopGuard::stop(GuardedRanks ranks, Clock::time_point now) {
 }
 
 // The main thread may never continue. Its folders for temporary files would be removed by the next supervisor only.
-// Copies in the memory of other hosts are removed by the agents there, which hear nothing any more. If rank 0 is on
-// another host, the copies on this host are known by their note alone.
+// Copies in the memory of other hosts are removed by the agents there, when their leases end. If rank 0 is on another
+// host, the copies on this host are known by their note alone.
 void StopGuard::end(int code, const std::string& message, const GuardedRanks& ranks) {
   kill_children({}, std::chrono::seconds(2));
   {

@@ -29,7 +29,7 @@
 namespace trainctl {
 namespace {
 
-// How long the supervisor may be busy between two looks at its signals while no ranks run.
+// How long the supervisor may be busy between two checks of its signals while no ranks run.
 constexpr std::chrono::seconds longest_work(2);
 
 // Returns the rank of a process id; empty if no rank has this id, or if ranks on several hosts have it.

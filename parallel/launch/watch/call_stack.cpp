@@ -195,7 +195,7 @@ std::vector<std::string> CallStacks::of(pid_t process, const StackRegisters& reg
     inner = place_of(words[*found]);
     names.push_back(name_of(words[*found], inner));
     next = *found + 1;
-    if (inner.function->name == "main" || inner.function->name == "start_thread") break;  // before them is nothing
+    if (inner.function->name == "main" || inner.function->name == "start_thread") break;  // the first frames
   }
   return names;
 }

@@ -1,4 +1,4 @@
-// Words the report on ranks that hang.
+// Writes the report on ranks that hang.
 #include "parallel/launch/watch/hang_report.h"
 
 #include <algorithm>

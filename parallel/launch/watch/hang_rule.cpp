@@ -126,11 +126,11 @@ bool HangRule::is_suspicious(double now, const std::vector<std::string>& silent_
 bool HangRule::judge(double now, const std::vector<std::string>& silent_hosts, bool excuses) const {
   const std::optional<double> most = limit();
   if (!most || ranks_.empty()) return false;
-  bool all_still = static_cast<int>(ranks_.size()) == rank_count_, one_waits = false, one_stands = false;
+  bool all_still = static_cast<int>(ranks_.size()) == rank_count_, one_waits = false, one_blocks = false;
   bool all_silent = true;
   for (const auto& [number, rank] : ranks_) {
     if (is_among(silent_hosts, rank.host)) {
-      one_stands = true;
+      one_blocks = true;
       continue;
     }
     all_silent = false;
@@ -139,20 +139,20 @@ bool HangRule::judge(double now, const std::vector<std::string>& silent_hosts, b
     if (still && (times == 0 || now - rank.changed < times * *most)) return false;
     all_still = all_still && still;
     one_waits = one_waits || (still && rank.view.waits);
-    one_stands = one_stands || (still && !rank.view.waits);
+    one_blocks = one_blocks || (still && !rank.view.waits);
   }
-  return !all_silent && (all_still || (one_waits && one_stands));
+  return !all_silent && (all_still || (one_waits && one_blocks));
 }
 
 std::vector<int> awaited_ranks(const HangRule& rule, double now, const std::vector<int>& stopped,
                                const std::vector<std::string>& silent_hosts) {
   if (!stopped.empty()) return stopped;
-  std::vector<int> standing, absent, behind, other;
+  std::vector<int> blocking, absent, slowest, other;
   std::int64_t first = INT64_MAX, last = -1;
   for (const auto& [number, rank] : rule.ranks()) {
     const bool still = now - rank.changed >= rule.limit().value_or(0);
     if (is_among(silent_hosts, rank.host) || (still && !rank.view.waits)) {
-      standing.push_back(number);
+      blocking.push_back(number);
       if (!rank.view.in_message) absent.push_back(number);
       if (rank.view.training != Activity::computing) other.push_back(number);
     }
@@ -160,14 +160,14 @@ std::vector<int> awaited_ranks(const HangRule& rule, double now, const std::vect
     last = std::max(last, rank.view.step);
   }
   // If no rank makes progress, those that compute may wait for a GPU, whose work is not recorded.
-  const bool all_stand = standing.size() > 1 && standing.size() == rule.ranks().size();
-  if (all_stand && !other.empty()) return other;
+  const bool all_block = blocking.size() > 1 && blocking.size() == rule.ranks().size();
+  if (all_block && !other.empty()) return other;
   if (!absent.empty()) return absent;
-  if (!standing.empty() || first == last) return standing;
+  if (!blocking.empty() || first == last) return blocking;
   for (const auto& [number, rank] : rule.ranks()) {
-    if (rank.view.step == first) behind.push_back(number);
+    if (rank.view.step == first) slowest.push_back(number);
   }
-  return behind;
+  return slowest;
 }
 
 }  // namespace trainctl

@@ -207,7 +207,7 @@ class HostAgent {
     write_unsent();
   }
 
-  // Never waits: a supervisor that does not read must not keep the agent from seeing the end of its lease.
+  // Never waits: a supervisor that does not read must not prevent the agent from noticing the end of its lease.
   void write_unsent() {
     while (!closed_ && !unsent_.empty()) {
       const ssize_t count = write(STDOUT_FILENO, unsent_.data(), unsent_.size());

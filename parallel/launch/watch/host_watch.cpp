@@ -1,4 +1,4 @@
-// Talks to the agents of all hosts, and judges what they tell.
+// Exchanges messages with the agents of all hosts, and decides whether ranks hang.
 #include "parallel/launch/watch/host_watch.h"
 
 #include <algorithm>

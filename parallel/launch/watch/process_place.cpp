@@ -201,7 +201,7 @@ ProcessPlace place_of_process(pid_t process, CallStacks& stacks, std::chrono::st
     const char state = thread == process ? main : state_letter(folder);
     if (state == '\0') continue;
     const CallState call = call_state(folder);
-    // In a stopped process also idle threads have the state T; their system call tells them apart.
+    // In a stopped process also idle threads have the state T; their system call distinguishes them.
     const bool skipped = thread != process && (is_idle(place.stopped && call.number ? 'S' : state, call) ||
                                                place.threads.size() >= most_threads);
     if (!skipped) place.threads.push_back(place_of_thread(process, thread, state, call, stacks));
