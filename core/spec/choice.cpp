@@ -100,9 +100,10 @@ bool read_choice(const ChoiceTable& table, const Node& node, Reader& reader, Cho
   if (is_named_by_only_key(table, node)) {
     const Node& options = node.entries[0].value;
     const std::string first = options.is_map() && !options.entries.empty() ? options.entries[0].key + ": ..." : "";
-    reader.error(node.location,
-                 format("the options of {} '{}' stand beside its name: write {}", table.what, node.entries[0].key,
-                        first.empty() ? node.entries[0].key : format("{{name: {}, {}}}", node.entries[0].key, first)));
+    reader.error(
+        node.location,
+        format("the options of {} '{}' belong in the same map as its name: write {}", table.what, node.entries[0].key,
+               first.empty() ? node.entries[0].key : format("{{name: {}, {}}}", node.entries[0].key, first)));
     return false;
   }
   reader.expected(node, format("the name of one {} or a map with its name", table.what));

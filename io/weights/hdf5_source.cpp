@@ -36,7 +36,7 @@ void Hdf5Source::count_block() {
 
 void Hdf5Source::spend(std::uint64_t bytes) const {
   if (bytes > left_)
-    damaged("its objects share so many headers and texts that reading them needs many times the file's size");
+    damaged("its objects share headers and texts so often that reading them needs many times the file's size");
   left_ -= bytes;
 }
 

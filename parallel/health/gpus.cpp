@@ -77,8 +77,8 @@ void GpuComparison::compare(std::vector<std::string>& warnings, const char* what
     const double usual = median(others);
     // A NaN does not cause a warning.
     if (!(own < (1 - tolerance) * usual) || !warned_.insert({sum.rank, what}).second) continue;
-    warnings.push_back(format("the GPU of rank {} lags behind the others: {} {:.0f} {}, theirs {:.0f} {}", sum.rank,
-                              what, scale * own, unit, scale * usual, unit));
+    warnings.push_back(format("the GPU of rank {} has a lower {} than the others: {:.0f} {}, theirs {:.0f} {}",
+                              sum.rank, what, scale * own, unit, scale * usual, unit));
   }
 }
 

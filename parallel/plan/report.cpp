@@ -110,7 +110,7 @@ std::string summary_text(const Plan& plan) {
     text += format("{} {} {}, without evaluation\n", counted(plan.length.steps, "step"),
                    plan.length.steps == 1 ? "takes" : "take", long_time_text(plan.length.seconds));
   } else if (!plan.data_at_hand) {
-    text += "the data is not at hand: the number of steps of an epoch is unknown\n";
+    text += "the data is missing, so that the number of steps of an epoch is unknown\n";
   }
   text += format("a checkpoint holds {}", byte_text(prediction.checkpoint_bytes));
   if (plan.target.storage > 0) {

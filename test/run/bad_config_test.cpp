@@ -155,7 +155,8 @@ TEST_CASE("values of a wrong type are refused") {
       {"optimizer: {name: sgd, learning_rate: 0.1}", "optimizer: {learning_rate: 0.1}",
        "c.yaml:16:14: optimizer must be the name of one optimizer or a map with its name, not a map"},
       {"optimizer: {name: sgd, learning_rate: 0.1}", "optimizer: {sgd: {learning_rate: 0.1}}",
-       "c.yaml:16:14: the options of optimizer 'sgd' stand beside its name: write {name: sgd, learning_rate: ...}"},
+       "c.yaml:16:14: the options of optimizer 'sgd' belong in the same map as its name: write {name: sgd, "
+       "learning_rate: ...}"},
       {"- dense: {units: 10, activation: softmax}", "- dense:\n      units: 10",
        "c.yaml:11:7: 'units' is on the same level as layer 'dense', not below it (indent it further, or begin a list "
        "item with "

@@ -26,7 +26,9 @@ void broadcast(const ExpressionOperand& x, ExpressionOperand& to, int column) {
     throw ExpressionError(column, format("shapes {} and {} do not fit: {}", shape_text(to), shape_text(x), why));
   };
   if (x.has_samples && to.has_samples && x.rank() != to.rank()) {
-    fail("the samples, dimension 0, would not meet; add dimensions of size 1 with [:, None]");
+    fail(
+        "both have the samples in dimension 0, but not equally many dimensions; add dimensions of size 1 with [:, "
+        "None]");
   }
   const ExpressionOperand &longer = x.rank() > to.rank() ? x : to, &shorter = x.rank() > to.rank() ? to : x;
   ExpressionOperand joined = longer;

@@ -154,9 +154,9 @@ Section csv_choice() {
            "values: the values are then 1 for the class and 0 for the others.")
       .key(
           "hash", &CsvOptions::hash,
-          "Columns of words that become one value for each of so many bins, {NAME: BINS}: the words need not be known, "
-          "and several words may share a bin. The bin is that of Keras' Hashing: FarmHash64 of the word, modulo the "
-          "number of bins. An embedding gets the number of the bin.",
+          "Columns of words that become one value for each bin, {NAME: BINS} with the number of bins: the words need "
+          "not be known, and several words may share a bin. The bin is that of Keras' Hashing: FarmHash64 of the word, "
+          "modulo the number of bins. An embedding gets the number of the bin.",
           between(1, 1 << 24))
       .key("discretize", &CsvOptions::discretize,
            "Columns of numbers that are divided into bins, {NAME: {num_bins: 10}} or {NAME: {bin_boundaries: [0, 1]}}: "

@@ -175,8 +175,8 @@ void MpirunWatch::check_for_change() {
   if (!changed_plan_) return;
   if (!read_stop_time(status_file_).fails) return note_request(change_, SIGUSR1, now);
   log::warning(
-      format("the run goes on as before, and not with {}, since its last checkpoint could not be written: make "
-             "room for one first",
+      format("the run goes on as before, and not with {}, since its last checkpoint could not be written: free "
+             "some space first",
              counted(changed_plan_->ranks, "rank")));
   if (is_requested_) {
     write_refused_resize(status_file_, {changed_plan_->ranks, "the last checkpoint could not be written"});

@@ -31,12 +31,12 @@ std::vector<std::string> warnings_of(GpuComparison& comparison, const std::vecto
 
 }  // namespace
 
-TEST_CASE("a GPU that lags behind the others is named once") {
+TEST_CASE("a GPU that is slower than the others is named once") {
   GpuComparison comparison;
   const auto samples = at_clocks({1905, 1900, 1680, 1910});
   CHECK(warnings_of(comparison, samples, 9).empty());  // too early to judge
   CHECK(warnings_of(comparison, samples, 30) ==
-        std::vector<std::string>{"the GPU of rank 2 lags behind the others: clock 1680 MHz, theirs 1905 MHz"});
+        std::vector<std::string>{"the GPU of rank 2 has a lower clock than the others: 1680 MHz, theirs 1905 MHz"});
   GpuComparison equal;
   CHECK(warnings_of(equal, at_clocks({1905, 1760, 1900}), 40).empty());  // within a tenth
 }
@@ -46,7 +46,7 @@ TEST_CASE("a GPU that is idle while the others work lags too, and one alone does
   auto samples = at_clocks({1900, 1900});
   samples[0].reading.utilization = 0.5;
   CHECK(warnings_of(comparison, samples, 20) ==
-        std::vector<std::string>{"the GPU of rank 0 lags behind the others: utilisation 50 %, theirs 95 %"});
+        std::vector<std::string>{"the GPU of rank 0 has a lower utilisation than the others: 50 %, theirs 95 %"});
   GpuComparison alone;
   CHECK(warnings_of(alone, at_clocks({300}), 20).empty());
   GpuComparison unknown;
