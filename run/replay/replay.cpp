@@ -18,13 +18,11 @@
 #include "parallel/launch/host/process.h"
 #include "parallel/launch/host/scratch.h"
 #include "parallel/launch/plan.h"
-#include "parallel/launch/ranks/run_rank.h"
-#include "parallel/launch/start_ranks.h"
 #include "run/given_config.h"
-#include "run/job/prepared_data.h"
 #include "run/replay/recorded_step.h"
 #include "run/run_spec.h"
 #include "run/training/kept_step.h"
+#include "run/training/observed_training.h"
 #include "run/training/training.h"
 
 namespace trainctl {
@@ -124,23 +122,12 @@ std::string replay_text(const Json& found) {
 
 int train_to_step(const GivenConfig& given, const RunSpec& spec, const LaunchFlags& launch,
                   const ReplayTraining& replay, const Situation& situation) {
-  prepare_data_with_progress(spec.data);
-  if (const std::optional<int> code =
-          supervise_ranks(spec.cluster, launch, launched_config(given), situation, {false, false}))
-    return *code;
   TrainingRequest training;
-  training.config = Value<RunSpec>::write(spec);
-  training.config_file = given.config;
   training.run_directory = replay.directory;
   training.resume = replay.from;
-  training.progress = ProgressStyle::none;
-  training.quiet = true;
   training.replay = &replay.request;
-  RankCommand command =
-      rank_command("replay", training.config, spec.cluster, launch,
-                   {{"--step", std::to_string(replay.request.step)}, {replay_from_option, replay.from}});
-  command.ends_start_itself = true;
-  return run_as_rank(situation, false, command, [&](RankContext& context) { return train(spec, training, context); });
+  const RankValues values = {{"--step", std::to_string(replay.request.step)}, {replay_from_option, replay.from}};
+  return train_observed("replay", values, given, spec, launch, training, situation);
 }
 
 }  // namespace trainctl

@@ -6,12 +6,10 @@
 #include "core/base/json.h"
 #include "core/base/table.h"
 #include "parallel/launch/plan.h"
-#include "parallel/launch/ranks/run_rank.h"
-#include "parallel/launch/start_ranks.h"
 #include "run/given_config.h"
 #include "run/job/checked.h"
-#include "run/job/prepared_data.h"
 #include "run/run_spec.h"
+#include "run/training/observed_training.h"
 #include "run/training/training.h"
 
 namespace trainctl {
@@ -88,24 +86,14 @@ Json to_json(const ScalingComparison& comparison) {
 
 int train_scaled(const GivenConfig& given, const RunSpec& spec, const LaunchFlags& launch,
                  const ScalingRequest& request, const std::string& directory, const Situation& situation) {
-  prepare_data_with_progress(spec.data);
-  if (const std::optional<int> code =
-          supervise_ranks(spec.cluster, launch, launched_config(given), situation, {false, false}))
-    return *code;
   TrainingRequest training;
-  training.config = Value<RunSpec>::write(spec);
-  training.config_file = given.config;
   training.run_directory = directory;
   training.resume = "never";
-  training.progress = ProgressStyle::none;
-  training.quiet = true;
   training.scaling = &request;
-  RankCommand command = rank_command("verify-scaling", training.config, spec.cluster, launch,
-                                     {{"--steps", std::to_string(request.steps)},
-                                      {scaling_trace_option, request.traces ? "given" : "not given"},
-                                      {scaling_values_option, request.tensor}});
-  command.ends_start_itself = true;
-  return run_as_rank(situation, false, command, [&](RankContext& context) { return train(spec, training, context); });
+  const RankValues values = {{"--steps", std::to_string(request.steps)},
+                             {scaling_trace_option, request.traces ? "given" : "not given"},
+                             {scaling_values_option, request.tensor}};
+  return train_observed("verify-scaling", values, given, spec, launch, training, situation);
 }
 
 }  // namespace trainctl
