@@ -122,7 +122,7 @@ JobState follow_job(const Signals& signals, const std::string& job, const std::s
       before = *now;
     } else if (seconds_now() - answered > longest_silence) {
       throw Error(ErrorKind::peer, format("SLURM has not reported on job {} for {:.0f} s", job, longest_silence),
-                  format("its log is {}; `sacct -j {}` may know how it ended", log_path, job));
+                  format("its log is {}; `sacct -j {}` may show how it ended", log_path, job));
     }
     wait_for_requests(signals, job, poll_milliseconds);
   }

@@ -74,7 +74,7 @@ Outcome judge(const AttemptTraces& traces, MpirunWatch& watch) {
   const bool explained =
       is_shortage || (traces.status && !traces.status->message.empty() && !traces.held_errors.empty());
   if (explained || (!traces.status && traces.mpirun_code != 0)) {
-    log::debug("mpirun and the ranks said:\n" + traces.messages + traces.held_errors);
+    log::debug("mpirun and the ranks have printed:\n" + traces.messages + traces.held_errors);
   }
   if (!explained) watch.show_held_errors();
   if (!is_shortage) outcome.output = watch.output().output();

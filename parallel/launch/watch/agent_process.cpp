@@ -113,7 +113,7 @@ void AgentProcess::warn_if_mute(double now) {
   warned_ = true;
   log::warning(
       format("the ranks on {} are not watched, so that no rank is found to hang: the agent there was started "
-             "and has said nothing for {:g} s; its remote shell may wait for an answer",
+             "and has sent nothing for {:g} s; its remote shell may wait for an answer",
              host_, long_time));
 }
 

@@ -39,7 +39,7 @@ class AgentProcess {
   bool runs() const { return process_.pid > 0; }
   bool has_given_up() const { return starts_ >= most_starts && !runs(); }
   bool answers() const { return greeted_; }  // whether the agent has said hello since it was started
-  // Warns once if the agent has run for long and has said nothing.
+  // Warns once if the agent has run for long and has sent nothing.
   void warn_if_mute(double now);
   double heard() const { return heard_; }  // time of the last message; 0 if there was none
   void forgive(double now) { heard_ = heard_ > 0 ? now : heard_; }
