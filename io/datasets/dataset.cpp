@@ -1,4 +1,4 @@
-// Errors of data sets, and groups of data sets.
+// Samples, errors of data sets, and groups of data sets.
 #include "io/datasets/dataset.h"
 
 #include <algorithm>
@@ -9,6 +9,14 @@ namespace trainctl {
 
 void data_error(const std::string& path, const std::string& message, const std::string& remedy) {
   throw Error(ErrorKind::data, SourceLocation{path}, message, remedy);
+}
+
+std::int32_t* Sample::make_int32(const Shape& array_shape) {
+  shape = array_shape;
+  dtype = DType::int32;
+  buffer.resize(static_cast<std::size_t>(shape.count()) * sizeof(std::int32_t));
+  values = buffer.data();
+  return reinterpret_cast<std::int32_t*>(buffer.data());
 }
 
 Shape first_readable_shape(const Dataset& images, const std::string& path, bool skip_unreadable) {

@@ -84,6 +84,9 @@ struct Sample {
 
   // The shape from which the sizes after a resize are computed.
   const Shape& stored_shape() const { return whole.rank() == 3 ? whole : shape; }
+
+  // Makes the values an int32 array of this shape in `buffer`. Returns the array, which the caller fills.
+  std::int32_t* make_int32(const Shape& array_shape);
 };
 
 // The parts of a series: the samples [0, training_end) lie before a point in time, and those from `validation_begin` on

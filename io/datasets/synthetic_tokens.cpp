@@ -52,11 +52,7 @@ class SyntheticTokens final : public Dataset {
   void read(std::int64_t index, Sample& sample) const override {
     const std::vector<std::int32_t> tokens = tokens_of(index);
     const auto count = static_cast<std::size_t>(info_.sample.count());
-    sample.shape = info_.sample;
-    sample.dtype = DType::int32;
-    sample.buffer.resize(count * sizeof(std::int32_t));
-    std::copy_n(tokens.begin(), count, reinterpret_cast<std::int32_t*>(sample.buffer.data()));
-    sample.values = sample.buffer.data();
+    std::copy_n(tokens.begin(), count, sample.make_int32(info_.sample));
     if (next_tokens_ || *classes_ > 0) return;
     double sum = 0;
     for (const std::int32_t token : tokens) sum += 2 * uniform01(pattern_.block(number(token), 0)[0]) - 1;

@@ -99,13 +99,9 @@ class ClassifiedTexts final : public Dataset {
 
   void read(std::int64_t index, Sample& sample) const override {
     const std::vector<TokenId>& ids = text(index).ids;
-    sample.shape = info_.sample;
-    sample.dtype = DType::int32;
-    sample.buffer.resize(static_cast<std::size_t>(info_.sample[0]) * sizeof(std::int32_t));
-    auto* tokens = reinterpret_cast<std::int32_t*>(sample.buffer.data());
+    std::int32_t* const tokens = sample.make_int32(info_.sample);
     std::copy(ids.begin(), ids.end(), tokens);
     std::fill(tokens + ids.size(), tokens + info_.sample[0], padding_);
-    sample.values = sample.buffer.data();
   }
 
  private:

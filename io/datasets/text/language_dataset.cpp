@@ -131,13 +131,9 @@ class LanguageDataset final : public Dataset {
 
   void read(std::int64_t index, Sample& sample) const override {
     const TokenSpan span = cut_->span(index);
-    sample.shape = info_.sample;
-    sample.dtype = DType::int32;
-    sample.buffer.resize(static_cast<std::size_t>(info_.sample[0]) * sizeof(std::int32_t));
-    auto* tokens = reinterpret_cast<std::int32_t*>(sample.buffer.data());
+    std::int32_t* const tokens = sample.make_int32(info_.sample);
     cut_->read(span.begin, span.count, tokens);
     std::fill(tokens + span.count, tokens + info_.sample[0], cut_->cut().padding);
-    sample.values = sample.buffer.data();
   }
 
   std::int32_t label(std::int64_t index) const override {
@@ -183,14 +179,10 @@ class DocumentNumbers final : public Dataset {
 
   void read(std::int64_t index, Sample& sample) const override {
     const TokenSpan span = cut_->span(index);
-    sample.shape = info_.sample;
-    sample.dtype = DType::int32;
-    sample.buffer.resize(static_cast<std::size_t>(info_.sample[0]) * sizeof(std::int32_t));
-    auto* numbers = reinterpret_cast<std::int32_t*>(sample.buffer.data());
+    std::int32_t* const numbers = sample.make_int32(info_.sample);
     cut_->stream().documents.size() > 0 ? number_by_ends(span, numbers) : number_by_tokens(span, numbers);
     // What fills a sample behaves like a document of its own.
     std::fill(numbers + span.count, numbers + info_.sample[0], span.count > 0 ? numbers[span.count - 1] + 1 : 0);
-    sample.values = sample.buffer.data();
   }
 
  private:
