@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 
 const std::string golden = TRAINCTL_SOURCE_DIR "/test/golden/";
 
-// A language model with room for 16 positions, the 257 tokens of bytes and two heads.
+// A language model for 16 positions, the 257 tokens of bytes and two heads.
 const std::string config = R"(
 data: {dataset: text, path: good.txt, positions: 16, cache_path: cache}
 model: {preset: gpt2, with: {vocabulary: 257, positions: 16, layers: 1, heads: 2, head_size: 4, width: 8, mlp: 8}}
