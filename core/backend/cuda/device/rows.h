@@ -2,6 +2,7 @@
 // else a block.
 #pragma once
 
+#include "core/backend/cuda/device/any_values.h"
 #include "core/backend/cuda/device/pack.h"
 
 namespace trainctl::cuda {
@@ -79,6 +80,34 @@ class RowTeam {
     }
   }
 
+  // The same for values of any dtype. A thread moves four values with one access.
+  template <class Visit>
+  __device__ void each(const AnyValues<const void>& x, const Visit& visit) const {
+    packs([&]<int width>(int k) {
+      const Pack<float, width> pack = x.template loaded<width>(k);
+#pragma unroll
+      for (int i = 0; i < width; ++i) visit(k + i, pack.values[i]);
+    });
+  }
+  template <class Value>
+  __device__ void fill(const AnyValues<void>& y, const Value& value) const {
+    packs([&]<int width>(int k) {
+      Pack<float, width> pack;
+#pragma unroll
+      for (int i = 0; i < width; ++i) pack.values[i] = value(k + i);
+      y.save(k, pack);
+    });
+  }
+  template <class Value>
+  __device__ void map(const AnyValues<const void>& x, const AnyValues<void>& y, const Value& value) const {
+    packs([&]<int width>(int k) {
+      Pack<float, width> pack = x.template loaded<width>(k);
+#pragma unroll
+      for (int i = 0; i < width; ++i) pack.values[i] = value(k + i, pack.values[i]);
+      y.save(k, pack);
+    });
+  }
+
   // Combine the values of the team's threads in a fixed order; all threads get the result.
   __device__ float sum(float value) const {
     return join(value, [](float a, float b) { return a + b; });
@@ -106,6 +135,15 @@ class RowTeam {
   }
 
  private:
+  // Calls process.operator()<width>(k) for the packs of this thread's share of a row, which begin at k.
+  template <class Process>
+  __device__ void packs(const Process& process) const {
+    if (grid_.values % 4 == 0) {
+      for (int k = member_ * 4; k < grid_.values; k += grid_.team * 4) process.template operator()<4>(k);
+    } else {
+      for (int k = member_; k < grid_.values; k += grid_.team) process.template operator()<1>(k);
+    }
+  }
   __device__ int teams() const { return static_cast<int>(blockDim.x) / grid_.team; }
 
   const RowGrid& grid_;

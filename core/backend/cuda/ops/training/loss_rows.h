@@ -19,12 +19,13 @@ struct LossTarget {
   }
 };
 
-// A row of predictions of a sample, or of one of its positions, processed by a team; dx is null in evaluation.
+// A row of predictions of a sample, or of one of its positions, processed by a team; dx is null in evaluation. T may be
+// AnyType.
 template <class T>
 struct LossRow {
   const RowTeam& team;
-  const T* x;
-  T* dx;
+  Read<T> x;
+  Write<T> dx;
 
   __device__ bool trains() const { return dx != nullptr; }
   __device__ static float exp(float value) { return expf(value); }

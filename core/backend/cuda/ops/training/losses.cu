@@ -12,9 +12,8 @@ namespace trainctl::cuda {
 namespace {
 
 // All values of a sample at all its positions, processed by a block; dx is null in evaluation.
-template <class T>
 struct SampleRow {
-  LossRow<T> own;
+  LossRow<AnyType> own;
   const float* weights;  // weights of the positions; null if all positions have weight 1
   int each;              // number of values of a position
 
@@ -23,7 +22,7 @@ struct SampleRow {
   __device__ float weight(int k) const { return weights != nullptr ? weights[k / each] : 1.0f; }
   template <int n, class Term>
   __device__ Sums<n> sums(const Term& term) const {
-    return own.template sums<n>([&](int k, float value) {
+    return own.sums<n>([&](int k, float value) {
       const float share = weight(k);
       if (share == 0) return Sums<n>{};  // such positions may hold any values
       Sums<n> terms = term(k, value);
@@ -62,12 +61,12 @@ __device__ float row_loss(const Rule& rule, const R& row, int values, const Loss
 // for all classes. A row of weight 0 may hold any values. A label outside of the classes makes the loss NaN.
 template <class T, class Rule>
 __global__ void losses(RowGrid grid, Rule rule, Smoothing smoothing, ColumnRange range, bool accumulate, float scale,
-                       std::int64_t rows_each, const T* x, const void* targets, const float* weights,
-                       const float* of_all, int ranks, T* dx, float* of_rows, unsigned* counter, float* sum,
+                       std::int64_t rows_each, Read<T> x, const void* targets, const float* weights,
+                       const float* of_all, int ranks, Write<T> dx, float* of_rows, unsigned* counter, float* sum,
                        float* count) {
   const RowTeam team(grid);
   for (std::int64_t row = team.first(); row < grid.rows; row += team.step()) {
-    const LossRow<T> own{team, x + row * grid.values, dx != nullptr ? dx + row * grid.values : nullptr};
+    const LossRow<T> own{team, x + row * grid.values, dx != nullptr ? dx + row * grid.values : dx};
     float weight = weights[rows_each == 1 ? row : row / rows_each], loss = 0;
     if (weight == 0) {
       if (own.trains()) team.fill(own.dx, [](int) { return 0.0f; });
@@ -92,13 +91,13 @@ __global__ void losses(RowGrid grid, Rule rule, Smoothing smoothing, ColumnRange
 }
 
 // A block processes a sample. A sample has `weights_each` weights: one for each position, or one for the whole sample.
-template <class T, class Rule>
+template <class Rule>
 __global__ void sample_losses(RowGrid grid, Rule rule, Smoothing smoothing, bool accumulate, float scale, int positions,
-                              int weights_each, const T* x, const float* targets, const float* weights, T* dx,
-                              float* of_samples, unsigned* counter, float* sum, float* count) {
+                              int weights_each, Read<AnyType> x, const float* targets, const float* weights,
+                              Write<AnyType> dx, float* of_samples, unsigned* counter, float* sum, float* count) {
   const RowTeam team(grid);
   for (std::int64_t sample = team.first(); sample < grid.rows; sample += team.step()) {
-    const LossRow<T> own{team, x + sample * grid.values, dx != nullptr ? dx + sample * grid.values : nullptr};
+    const LossRow<AnyType> own{team, x + sample * grid.values, dx != nullptr ? dx + sample * grid.values : dx};
     const float* const shares = weights + sample * weights_each;
     float weight = *shares * static_cast<float>(positions), loss = 0;  // sums over all positions
     if (weights_each > 1) {
@@ -109,7 +108,7 @@ __global__ void sample_losses(RowGrid grid, Rule rule, Smoothing smoothing, bool
     if (weight == 0) {
       if (own.trains()) team.fill(own.dx, [](int) { return 0.0f; });
     } else {
-      const SampleRow<T> row{own, weights_each > 1 ? shares : nullptr, grid.values / positions};
+      const SampleRow row{own, weights_each > 1 ? shares : nullptr, grid.values / positions};
       loss = weight * rule.row(row, LossTarget{targets + sample * grid.values, 0, smoothing}, weight * scale);
     }
     if (team.leads()) of_samples[sample] = loss;
@@ -119,7 +118,7 @@ __global__ void sample_losses(RowGrid grid, Rule rule, Smoothing smoothing, bool
   if (count != nullptr) sum_in_block(weights, grid.rows * weights_each, accumulate, count);
 }
 
-template <class T, class Rule>
+template <class Rule>
 Lowering lower_samples(const LowerContext& context, const Loss& def, const Rule& rule) {
   const Shape& shape = context.input(0).shape;
   RowGrid grid(shape[0], shape.count() / shape[0]);
@@ -129,10 +128,11 @@ Lowering lower_samples(const LowerContext& context, const Loss& def, const Rule&
   const int weights_each = static_cast<int>(context.input(2).shape.count() / shape[0]);
   const auto run = [=, smoothing = rule.smoothing(shape.back()), training = def.training, accumulate = def.accumulate,
                     scale = def.scale, counts = def.counts, gradient = static_cast<std::size_t>(def.sums()),
-                    counter = make_counters(1)](const Buffers& p) {
-    launch(sample_losses<T, Rule>, grid.blocks, block_threads, p.stream, grid, rule, smoothing, accumulate, scale,
-           positions, weights_each, p.in<T>(0), p.in<float>(1), p.in<float>(2), training ? p.out<T>(gradient) : nullptr,
-           p.workspace<float>(), counter.get(), p.out<float>(0), counts ? p.out<float>(1) : nullptr);
+                    dtype = context.input(0).dtype, counter = make_counters(1)](const Buffers& p) {
+    launch(sample_losses<Rule>, grid.blocks, block_threads, p.stream, grid, rule, smoothing, accumulate, scale,
+           positions, weights_each, read<AnyType>(p.in<void>(0), dtype), p.in<float>(1), p.in<float>(2),
+           write<AnyType>(training ? p.out<void>(gradient) : nullptr, dtype), p.workspace<float>(), counter.get(),
+           p.out<float>(0), counts ? p.out<float>(1) : nullptr);
   };
   return own_kernel(context, run, grid.rows * size_of(DType::float32));
 }
@@ -147,11 +147,11 @@ Lowering lower_rule(const LowerContext& context, const Loss& def, const Rule& ru
   const int ranks = def.columns ? static_cast<int>(context.input(sums).shape.back()) / class_sums : 0;
   const auto run = [=, smoothing = rule.smoothing(range.of), training = def.training, accumulate = def.accumulate,
                     scale = def.scale, counts = def.counts, gradient = static_cast<std::size_t>(def.sums()),
-                    counter = make_counters(1)](const Buffers& p) {
+                    dtype = context.input(0).dtype, counter = make_counters(1)](const Buffers& p) {
     launch(losses<T, Rule>, grid.blocks, block_threads, p.stream, grid, rule, smoothing, range, accumulate, scale,
-           rows_each, p.in<T>(0), p.in<void>(1), p.in<float>(2), ranks > 0 ? p.in<float>(sums) : nullptr, ranks,
-           training ? p.out<T>(gradient) : nullptr, p.workspace<float>(), counter.get(), p.out<float>(0),
-           counts ? p.out<float>(1) : nullptr);
+           rows_each, read<T>(p.in<void>(0), dtype), p.in<void>(1), p.in<float>(2),
+           ranks > 0 ? p.in<float>(sums) : nullptr, ranks, write<T>(training ? p.out<void>(gradient) : nullptr, dtype),
+           p.workspace<float>(), counter.get(), p.out<float>(0), counts ? p.out<float>(1) : nullptr);
   };
   return own_kernel(context, run, grid.rows * size_of(DType::float32));
 }
@@ -191,20 +191,24 @@ Lowering lower_class_sums(const LowerContext& context) {
   });
 }
 
+// Losses over classes have a kernel for each dtype, because their rows may be the largest tensors of a language model.
 Lowering lower_loss(const LowerContext& context) {
   const auto& def = context.op.as<Loss>();
-  return with_type(context.input(0).dtype, [&](auto type) {
-    return std::visit(
-        [&]<class Rule>(const Rule& rule) {
-          if constexpr (Rule::over == LossOver::sequences)
-            return lower_sequence_loss<decltype(type)>(context, def, rule);
-          else if constexpr (Rule::over == LossOver::samples)
-            return lower_samples<decltype(type)>(context, def, rule);
-          else
-            return lower_rule<decltype(type)>(context, def, rule);
-        },
-        def.rule);
-  });
+  return std::visit(
+      [&]<class Rule>(const Rule& rule) {
+        if constexpr (Rule::over == LossOver::sequences) {
+          return with_type(context.input(0).dtype,
+                           [&](auto type) { return lower_sequence_loss<decltype(type)>(context, def, rule); });
+        } else if constexpr (Rule::over == LossOver::classes) {
+          return with_type(context.input(0).dtype,
+                           [&](auto type) { return lower_rule<decltype(type)>(context, def, rule); });
+        } else if constexpr (Rule::over == LossOver::samples) {
+          return lower_samples(context, def, rule);
+        } else {
+          return lower_rule<AnyType>(context, def, rule);
+        }
+      },
+      def.rule);
 }
 
 }  // namespace trainctl::cuda

@@ -16,8 +16,8 @@ namespace {
 
 // The index of the first of the largest values. As with std::max_element, the index of a NaN is returned only if the
 // NaN is the first value.
-template <class T>
-__device__ int first_largest_of(const RowTeam& team, const T* x) {
+template <class Values>
+__device__ int first_largest_of(const RowTeam& team, const Values& x) {
   float top = -INFINITY;
   int best = INT_MAX;
   team.each(x, [&](int k, float value) {
@@ -39,25 +39,27 @@ struct MetricTarget {
   __device__ int label() const { return class_number != nullptr ? *class_number : first_largest_of(team, row); }
 };
 
+// Predictions, whose dtype a kernel is told when it runs.
+using Predictions = AnyValues<const void>;
+
 // A row of predictions of a sample, or of one of its positions, processed by a team.
-template <class T>
 struct MetricRow {
   using Math = cuda::Math;
   const RowTeam& team;
-  const T* x;
+  Predictions x;
   int values;
   bool of_sums;  // x are the class sums of all ranks
 
   __device__ static float root(float value) { return sqrtf(value); }
   __device__ static float exp(float value) { return expf(value); }
-  __device__ float at(std::int64_t k) const { return load(x[k]); }
+  __device__ float at(std::int64_t k) const { return x[k]; }
   __device__ int first_largest() const {
     if (!of_sums) return first_largest_of(team, x);
-    const T* best = x;
-    for (const T* rank = x; rank < x + values; rank += class_sums) {
-      if (load(rank[class_largest]) > load(best[class_largest])) best = rank;
+    int best = 0;
+    for (int rank = 0; rank < values; rank += class_sums) {
+      if (x[rank + class_largest] > x[best + class_largest]) best = rank;
     }
-    return static_cast<int>(load(best[class_best]));
+    return static_cast<int>(x[best + class_best]);
   }
   template <class Term>
   __device__ float sum(const Term& term) const {
@@ -80,16 +82,16 @@ __device__ MetricTarget metric_target(const RowTeam& team, const void* targets, 
   return {team, nullptr, static_cast<const float*>(targets) + row * values};
 }
 
-template <class T, class Rule>
+template <class Rule>
 __global__ void sum_rows(RowGrid grid, Rule rule, bool class_numbers, bool of_sums, bool accumulate,
-                         std::int64_t rows_each, const T* x, const void* targets, const float* weights, float* of_rows,
-                         unsigned* counter, float* sum) {
+                         std::int64_t rows_each, Predictions x, const void* targets, const float* weights,
+                         float* of_rows, unsigned* counter, float* sum) {
   const RowTeam team(grid);
   for (std::int64_t row = team.first(); row < grid.rows; row += team.step()) {
     float value = 0;
     if (const float weight = weights[rows_each == 1 ? row : row / rows_each]; weight != 0) {
       const MetricTarget target = metric_target(team, targets, class_numbers, row, grid.values);
-      value = weight * rule.row(MetricRow<T>{team, x + row * grid.values, grid.values, of_sums}, target);
+      value = weight * rule.row(MetricRow{team, x + row * grid.values, grid.values, of_sums}, target);
     }
     if (team.leads()) of_rows[row] = value;
   }
@@ -98,10 +100,10 @@ __global__ void sum_rows(RowGrid grid, Rule rule, bool class_numbers, bool of_su
 
 // Each team has its own sums in of_teams, and each of its threads adds to the sums of its share of the outputs. The
 // last block adds up the teams' sums; if there are fewer sums than threads, several threads add up each sum.
-template <class T, class Rule>
+template <class Rule>
 __global__ void sum_outputs(RowGrid grid, Rule rule, bool class_numbers, bool accumulate, std::int64_t rows_each,
-                            const T* x, const void* targets, const float* weights, float* of_teams, unsigned* counter,
-                            float* sums) {
+                            Predictions x, const void* targets, const float* weights, float* of_teams,
+                            unsigned* counter, float* sums) {
   const RowTeam team(grid);
   const int n = rule.sums();
   float* const own = of_teams + team.first() * n;
@@ -113,8 +115,8 @@ __global__ void sum_outputs(RowGrid grid, Rule rule, bool class_numbers, bool ac
     const float weight = weights[rows_each == 1 ? row : row / rows_each];
     if (weight == 0) continue;
     const MetricTarget target = metric_target(team, targets, class_numbers, row, grid.values);
-    const T* const values = x + row * grid.values;
-    const auto of_output = rule.of_outputs(MetricRow<T>{team, values, grid.values, false}, target);
+    const Predictions values = x + row * grid.values;
+    const auto of_output = rule.of_outputs(MetricRow{team, values, grid.values, false}, target);
     team.each(values, [&](int k, float value) {
       const Sums<Rule::terms> terms = of_output(k, value);
 #pragma unroll
@@ -159,9 +161,9 @@ __device__ PreciseSum precise_block_sum(PreciseSum own, PreciseSum* shared) {
 
 // Each block computes one sum after the other. A sum is over one term of one value of all rows, in twice the precision
 // of float64.
-template <class T, class Rule>
+template <class Rule>
 __global__ void sum_exactly(Rule rule, std::int64_t rows, std::int64_t rows_each, std::int64_t values, bool accumulate,
-                            const T* x, const float* targets, const float* weights, float* sums) {
+                            Predictions x, const float* targets, const float* weights, float* sums) {
   __shared__ double shared_memory[2 * block_threads];
   auto* const shared = reinterpret_cast<PreciseSum*>(shared_memory);
   const std::int64_t count = Rule::terms * values;
@@ -172,7 +174,7 @@ __global__ void sum_exactly(Rule rule, std::int64_t rows, std::int64_t rows_each
     for (std::int64_t row = threadIdx.x; row < rows; row += blockDim.x) {
       const float weight = weights[rows_each == 1 ? row : row / rows_each];
       if (weight == 0) continue;
-      own.add_product(weight, rule.term(term, load(x[row * values + k]), targets[row * values + k]));
+      own.add_product(weight, rule.term(term, x[row * values + k], targets[row * values + k]));
     }
     const SumParts parts = parts_of(precise_block_sum(own, shared));
     for (int part = 0; threadIdx.x == 0 && part < sum_parts; ++part) {
@@ -190,16 +192,16 @@ struct Share {
 
 // Each team finds the cells of its rows. Each thread of the last block adds up the weights of its own cells, in the
 // rows' order.
-template <class T, class Rule>
+template <class Rule>
 __global__ void sum_cells(RowGrid grid, Rule rule, bool class_numbers, bool accumulate, std::int64_t rows_each,
-                          const T* x, const void* targets, const float* weights, Share* of_rows, unsigned* counter,
+                          Predictions x, const void* targets, const float* weights, Share* of_rows, unsigned* counter,
                           float* sums) {
   const RowTeam team(grid);
   for (std::int64_t row = team.first(); row < grid.rows; row += team.step()) {
     Share share{0, weights[rows_each == 1 ? row : row / rows_each]};
     if (share.weight != 0) {
       const MetricTarget target = metric_target(team, targets, class_numbers, row, grid.values);
-      share.cell = rule.cell(MetricRow<T>{team, x + row * grid.values, grid.values, false}, target);
+      share.cell = rule.cell(MetricRow{team, x + row * grid.values, grid.values, false}, target);
     }
     if (team.leads()) of_rows[row] = share;
   }
@@ -214,8 +216,8 @@ __global__ void sum_cells(RowGrid grid, Rule rule, bool class_numbers, bool accu
 
 // Each thread owns some of a block's sums, and reads the elements of all threads; the last block adds up the blocks'
 // sums.
-template <class T, class Rule>
-__global__ void sum_elements(std::int64_t count, std::int64_t values_each, Rule rule, bool accumulate, const T* x,
+template <class Rule>
+__global__ void sum_elements(std::int64_t count, std::int64_t values_each, Rule rule, bool accumulate, Predictions x,
                              const float* targets, const float* weights, float* of_blocks, unsigned* counter,
                              float* sums) {
   __shared__ int indices[block_threads];
@@ -227,7 +229,7 @@ __global__ void sum_elements(std::int64_t count, std::int64_t values_each, Rule 
        first += element_stride()) {
     const std::int64_t element = first + thread;
     const float weight = element < count ? weights[element / values_each] : 0.0f;
-    indices[thread] = weight == 0 ? -1 : rule.template place<Math>(load(x[element]), targets[element]);
+    indices[thread] = weight == 0 ? -1 : rule.template place<Math>(x[element], targets[element]);
     shares[thread] = weight;
     __syncthreads();
     for (int i = thread; i < n; i += block_threads) {
@@ -246,31 +248,34 @@ __global__ void sum_elements(std::int64_t count, std::int64_t values_each, Rule 
   }
 }
 
-template <class T, class Rule>
+template <class Rule>
 Lowering lower_rule(const LowerContext& context, const Metric& def, const Rule& rule) {
   const Shape& shape = context.input(0).shape;
   const std::int64_t rows = shape.rows(), count = shape.count(), values = shape.back();
   const std::int64_t rows_each = rows_per_weight(shape, context.input(2).shape);
   const bool accumulate = def.accumulate, of_sums = def.of_sums;
   const bool class_numbers = context.input(1).dtype == DType::int32;
+  const DType dtype = context.input(0).dtype;
   if constexpr (Rule::over == MetricOver::elements) {
     const int blocks = blocks_for(count, 4, 256);
     const auto run = [=, counter = make_counters(1)](const Buffers& p) {
-      launch(sum_elements<T, Rule>, blocks, block_threads, p.stream, count, values * rows_each, rule, accumulate,
-             p.in<T>(0), p.in<float>(1), p.in<float>(2), p.workspace<float>(), counter.get(), p.out<float>(0));
+      launch(sum_elements<Rule>, blocks, block_threads, p.stream, count, values * rows_each, rule, accumulate,
+             Predictions(p.in<void>(0), dtype), p.in<float>(1), p.in<float>(2), p.workspace<float>(), counter.get(),
+             p.out<float>(0));
     };
     return own_kernel(context, run, std::int64_t{blocks} * rule.sums() * size_of(DType::float32));
   } else if constexpr (Rule::over == MetricOver::exact_outputs) {
     const int blocks = static_cast<int>(std::min<std::int64_t>(Rule::terms * values, 1024));
     return own_kernel(context, [=](const Buffers& p) {
-      launch(sum_exactly<T, Rule>, blocks, block_threads, p.stream, rule, rows, rows_each, values, accumulate,
-             p.in<T>(0), p.in<float>(1), p.in<float>(2), p.out<float>(0));
+      launch(sum_exactly<Rule>, blocks, block_threads, p.stream, rule, rows, rows_each, values, accumulate,
+             Predictions(p.in<void>(0), dtype), p.in<float>(1), p.in<float>(2), p.out<float>(0));
     });
   } else if constexpr (Rule::over == MetricOver::cells) {
     const RowGrid grid(rows, values);
     const auto run = [=, counter = make_counters(1)](const Buffers& p) {
-      launch(sum_cells<T, Rule>, grid.blocks, block_threads, p.stream, grid, rule, class_numbers, accumulate, rows_each,
-             p.in<T>(0), p.in<void>(1), p.in<float>(2), p.workspace<Share>(), counter.get(), p.out<float>(0));
+      launch(sum_cells<Rule>, grid.blocks, block_threads, p.stream, grid, rule, class_numbers, accumulate, rows_each,
+             Predictions(p.in<void>(0), dtype), p.in<void>(1), p.in<float>(2), p.workspace<Share>(), counter.get(),
+             p.out<float>(0));
     };
     return own_kernel(context, run, rows * static_cast<std::int64_t>(sizeof(Share)));
   } else if constexpr (Rule::over == MetricOver::outputs) {
@@ -281,17 +286,17 @@ Lowering lower_rule(const LowerContext& context, const Metric& def, const Rule& 
     grid.blocks =
         blocks_for(rows * grid.team, 1, std::clamp<std::int64_t>(max_sums / (rule.sums() * teams_each), 1, max_blocks));
     const auto run = [=, counter = make_counters(1)](const Buffers& p) {
-      launch(sum_outputs<T, Rule>, grid.blocks, block_threads, p.stream, grid, rule, class_numbers, accumulate,
-             rows_each, p.in<T>(0), p.in<void>(1), p.in<float>(2), p.workspace<float>(), counter.get(),
+      launch(sum_outputs<Rule>, grid.blocks, block_threads, p.stream, grid, rule, class_numbers, accumulate, rows_each,
+             Predictions(p.in<void>(0), dtype), p.in<void>(1), p.in<float>(2), p.workspace<float>(), counter.get(),
              p.out<float>(0));
     };
     return own_kernel(context, run, std::int64_t{grid.blocks} * teams_each * rule.sums() * size_of(DType::float32));
   } else {
     const RowGrid grid(rows, values);
     const auto run = [=, counter = make_counters(1)](const Buffers& p) {
-      launch(sum_rows<T, Rule>, grid.blocks, block_threads, p.stream, grid, rule, class_numbers, of_sums, accumulate,
-             rows_each, p.in<T>(0), p.in<void>(1), p.in<float>(2), p.workspace<float>(), counter.get(),
-             p.out<float>(0));
+      launch(sum_rows<Rule>, grid.blocks, block_threads, p.stream, grid, rule, class_numbers, of_sums, accumulate,
+             rows_each, Predictions(p.in<void>(0), dtype), p.in<void>(1), p.in<float>(2), p.workspace<float>(),
+             counter.get(), p.out<float>(0));
     };
     return own_kernel(context, run, rows * size_of(DType::float32));
   }
@@ -301,16 +306,16 @@ Lowering lower_rule(const LowerContext& context, const Metric& def, const Rule& 
 
 Lowering lower_metric(const LowerContext& context) {
   const auto& def = context.op.as<Metric>();
-  return with_type(context.input(0).dtype, [&](auto type) {
-    return std::visit(
-        [&]<class Rule>(const Rule& rule) {
-          if constexpr (Rule::over == MetricOver::sequences)
-            return lower_sequence_metric<decltype(type)>(context, def, rule);
-          else
-            return lower_rule<decltype(type)>(context, def, rule);
-        },
-        def.rule);
-  });
+  return std::visit(
+      [&]<class Rule>(const Rule& rule) {
+        if constexpr (Rule::over == MetricOver::sequences) {
+          return with_type(context.input(0).dtype,
+                           [&](auto type) { return lower_sequence_metric<decltype(type)>(context, def, rule); });
+        } else {
+          return lower_rule(context, def, rule);
+        }
+      },
+      def.rule);
 }
 
 }  // namespace trainctl::cuda
