@@ -104,7 +104,7 @@ TEST_CASE("a rank that is slowed down is named as a straggler, once") {
 
 // A rehearsed fault delays rank 1 in each step after 30 steps. On a busy machine, more comparisons than usual may be
 // needed until enough of them agree.
-TEST_CASE("a rank that is slow from a step on is named with its computing as the reason") {
+TEST_CASE("a rank that is slow from a step on is named with its computing as the reason", "[waits]") {
   struct Case {
     int ranks;
     std::string setting;
@@ -123,7 +123,7 @@ TEST_CASE("a rank that is slow from a step on is named with its computing as the
     words.insert(words.end(), {"--run-dir", folder / format("named-{}", ++number), "--progress", "none"});
     for (const std::string& setting :
          {c.setting, std::string("data.samples=96"), std::string("data.shape=[8, 8, 3]"),
-          std::string("faults=[{slow: {rank: 1, step: 30, steps: 100000, delay: 100 ms}}]")}) {
+          std::string("faults=[{slow: {rank: 1, step: 30, steps: 100000, delay: 30 ms}}]")}) {
       words.insert(words.end(), {"--set", setting});
     }
     Command run(folder, words);
