@@ -3,6 +3,11 @@
 # test/mpi runs under mpirun.
 include(Catch)
 
+# CTest starts tests while their PROCESSORS fit in the number of its jobs, which is 5 in CMakePresets.json: two for each of
+# two cores, and one more for a test that waits for most of its time. So one such test runs beside those that use the cores.
+set(waits PROCESSORS 1 RESOURCE_LOCK waiting)
+set(one_core 2)
+set(two_cores 4)
 # The time limit of a test in seconds. Only a test that hangs takes as long, even under a sanitizer or on a busy machine.
 set(limit 600)
 if(CMAKE_CXX_FLAGS MATCHES "-fsanitize")
@@ -12,9 +17,16 @@ if(CMAKE_CXX_FLAGS MATCHES "-fsanitize=thread")
   target_sources(trainctl_core_backend PRIVATE ${PROJECT_SOURCE_DIR}/test/tsan_openmp.cpp)
 endif()
 
-add_library(trainctl_test_main OBJECT ${PROJECT_SOURCE_DIR}/test/main.cpp)
-target_include_directories(trainctl_test_main PUBLIC ${PROJECT_SOURCE_DIR})
-target_link_libraries(trainctl_test_main PUBLIC Catch2::Catch2)
+if(TRAINCTL_LIBRARIES)
+  add_library(trainctl_test_main OBJECT IMPORTED GLOBAL)
+  set_target_properties(trainctl_test_main PROPERTIES IMPORTED_OBJECTS
+    ${TRAINCTL_LIBRARIES}/CMakeFiles/trainctl_test_main.dir/test/main.cpp.o)
+else()
+  add_library(trainctl_test_main OBJECT ${PROJECT_SOURCE_DIR}/test/main.cpp)
+  target_link_libraries(trainctl_test_main PRIVATE Catch2::Catch2)
+endif()
+target_include_directories(trainctl_test_main INTERFACE ${PROJECT_SOURCE_DIR})
+target_link_libraries(trainctl_test_main INTERFACE Catch2::Catch2)
 
 # These sources replace operator new. A compiler that sees operator new together with its callers reports a mistake.
 set_source_files_properties(${PROJECT_SOURCE_DIR}/test/support/count_allocations.cpp
@@ -26,8 +38,10 @@ set_source_files_properties(${PROJECT_SOURCE_DIR}/test/core/backend/winograd_tes
 
 # trainctl_test(FOLDER LABEL LIBRARIES...): builds the program test-FOLDER (with - instead of /) of the tests in
 # test/FOLDER. LABEL is `unit` if the tests start no rank and no command, and `runs` otherwise. CTest reserves two cores
-# for each `runs` test, except in the folders where most tests start one process or wait for most of their time.
-set(one_core cmd parallel/launch)
+# for each `runs` test, except in the folders where most tests start one process or wait for most of their time, and
+# except for tests with the tag [waits].
+set(runs_on_one_core cmd parallel/launch)
+set(has_waits parallel/launch runs)
 function(trainctl_test folder label)
   string(REPLACE "/" "-" name test-${folder})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/test/${folder}/*.cpp)
@@ -43,14 +57,20 @@ function(trainctl_test folder label)
   target_compile_options(${name} PRIVATE -O1)  # tests are compiled far more often than they run
   target_compile_definitions(${name} PRIVATE
     TRAINCTL_SOURCE_DIR="${PROJECT_SOURCE_DIR}" TRAINCTL_BINARY="$<TARGET_FILE:trainctl>")
-  set(properties TIMEOUT ${limit} LABELS ${label})
+  set(cores ${one_core})
   if(label STREQUAL "runs")
     add_dependencies(${name} trainctl)
-    if(NOT folder IN_LIST one_core)
-      list(APPEND properties PROCESSORS 2)
+    if(NOT folder IN_LIST runs_on_one_core)
+      set(cores ${two_cores})
     endif()
   endif()
-  catch_discover_tests(${name} TEST_PREFIX "${folder}: " DISCOVERY_MODE PRE_TEST PROPERTIES ${properties} ${test_properties})
+  set(properties TIMEOUT ${limit} LABELS ${label} PROCESSORS ${cores})
+  set(discover ${name} TEST_PREFIX "${folder}: " DISCOVERY_MODE PRE_TEST)
+  if(folder IN_LIST has_waits)
+    catch_discover_tests(${discover} TEST_SPEC [waits] PROPERTIES TIMEOUT ${limit} LABELS ${label} ${waits} COST 50)
+    list(APPEND discover TEST_SPEC ~[waits]~[.])
+  endif()
+  catch_discover_tests(${discover} PROPERTIES ${properties} ${test_properties})
 endfunction()
 
 include(cmake/kernel_tests.cmake)
@@ -150,7 +170,8 @@ target_compile_definitions(test-runs PRIVATE TRAINCTL_BLOCKED_READ_LIBRARY="$<TA
 add_dependencies(test-runs blocked_read)
 # On processors without AVX-512, other kernels compute bfloat16: this test selects them.
 add_test(NAME "core/ops: without AVX-512" COMMAND test-core-ops)
-set_tests_properties("core/ops: without AVX-512" PROPERTIES ENVIRONMENT ONEDNN_MAX_CPU_ISA=AVX2 TIMEOUT ${limit} LABELS unit)
+set_tests_properties("core/ops: without AVX-512" PROPERTIES ENVIRONMENT ONEDNN_MAX_CPU_ISA=AVX2 TIMEOUT ${limit} LABELS unit
+  PROCESSORS ${one_core})
 include(cmake/emulated_gpu.cmake)
 if(EXISTS ${PROJECT_SOURCE_DIR}/test/mpi/CMakeLists.txt)
   add_subdirectory(test/mpi)
@@ -162,10 +183,11 @@ add_subdirectory(test/hosts)
 # code 77 means that the test was skipped. CTest reserves two cores for it, unless its label is `unit`.
 function(trainctl_script_test name label seconds)
   add_test(NAME ${name} COMMAND ${ARGN})
-  set_tests_properties(${name} PROPERTIES LABELS ${label} SKIP_RETURN_CODE 77 TIMEOUT ${seconds})
-  if(NOT label STREQUAL "unit")
-    set_tests_properties(${name} PROPERTIES PROCESSORS 2)
+  set(cores ${two_cores})
+  if(label STREQUAL "unit")
+    set(cores ${one_core})
   endif()
+  set_tests_properties(${name} PROPERTIES LABELS ${label} SKIP_RETURN_CODE 77 TIMEOUT ${seconds} PROCESSORS ${cores})
 endfunction()
 set(test ${PROJECT_SOURCE_DIR}/test)
 set(scripts ${PROJECT_SOURCE_DIR}/scripts)
@@ -189,12 +211,13 @@ if(NOT CMAKE_CXX_FLAGS MATCHES "-fsanitize")
   if(TARGET trainctl_cuda)
     trainctl_script_test(kernels slow 900 ${scripts}/check-kernels ${PROJECT_BINARY_DIR})
   endif()
-  if(NOT TRAINCTL_MPI)  # the script makes its own build
-    trainctl_script_test(mpich slow 2400 ${scripts}/test-mpi mpich)
+  if(NOT TRAINCTL_MPI)  # the script builds what depends on MPI, and waits for ranks for most of its time
+    trainctl_script_test(mpich slow 2400 ${scripts}/test-mpi mpich ${PROJECT_BINARY_DIR})
+    set_tests_properties(mpich PROPERTIES ${waits} COST 150)
   endif()
   trainctl_script_test(bundle slow 600 ${scripts}/test-bundle ${PROJECT_BINARY_DIR})
   trainctl_script_test(packages slow 900 ${scripts}/test-packages ${PROJECT_BINARY_DIR})
   # The packages use one core or wait for most of their time: they are tested early, while other tests run.
   set_tests_properties(bundle PROPERTIES COST 300)
-  set_tests_properties(packages PROPERTIES DEPENDS bundle PROCESSORS 1 COST 100)
+  set_tests_properties(packages PROPERTIES DEPENDS bundle PROCESSORS ${one_core} COST 100)
 endif()

@@ -11,7 +11,7 @@ function(gpu_test kind program name ranks code says)
      out=$(${MPIEXEC_EXECUTABLE} -n $ranks ${mpirun} ${program} ${arguments} 2>&1)
      code=$?; echo \"$out\"; test $code -eq ${code} || { echo \"exit code $code instead of ${code}\"; exit 1; }
      echo \"$out\" | grep -q '${says}'")
-  set_tests_properties("mpi: ${name}, ${kind}" PROPERTIES TIMEOUT 600 LABELS runs PROCESSORS 2
+  set_tests_properties("mpi: ${name}, ${kind}" PROPERTIES TIMEOUT 600 LABELS runs PROCESSORS ${two_cores}
     SKIP_REGULAR_EXPRESSION "skipped, (no|one) CUDA device" ENVIRONMENT "${as_root};TRAINCTL_EMULATED_GPUS=2")
 endfunction()
 
@@ -55,7 +55,7 @@ if(TARGET trainctl_cuda_emulated)
        cd /; rm -rf $folder; echo \"$out\"
        test $code -eq ${code} || { echo \"exit code $code instead of ${code}\"; exit 1; }
        echo \"$out\" | grep -q '${says}'")
-    set_tests_properties("mpi: ${name}" PROPERTIES TIMEOUT 600 LABELS runs PROCESSORS 2
+    set_tests_properties("mpi: ${name}" PROPERTIES TIMEOUT 600 LABELS runs PROCESSORS ${two_cores}
       ENVIRONMENT "${as_root};TRAINCTL_EMULATED_GPUS=${gpus}")
   endfunction()
 

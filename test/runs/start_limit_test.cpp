@@ -36,7 +36,7 @@ model: {layers: [{dense: {units: 8, activation: relu}}, {dense: {units: 3}}]}
 )" + train_section("batch_size: 16, epochs: 1, optimizer: {name: sgd, learning_rate: 0.1}"));
 }
 
-TEST_CASE("bench ends when a rank does not come up within cluster.start_timeout") {
+TEST_CASE("bench ends when a rank does not come up within cluster.start_timeout", "[waits]") {
   const Folder folder;
   const std::string config = write_files(folder), path = getenv("PATH");
   for (const auto& [what, late] : {std::pair{"step", 1}, {"step", 0}, {"comm", 1}, {"comm", 0}}) {

@@ -67,7 +67,7 @@ std::pair<int, std::string> finished(const Folder& folder, std::vector<std::stri
   return {code, command.errors()};
 }
 
-TEST_CASE("a rank may prepare its training for longer than it may be silent in a step") {
+TEST_CASE("a rank may prepare its training for longer than it may be silent in a step", "[waits]") {
   const Folder folder;
   const std::string config = slow_config(folder);
   const auto [code, errors] = finished(folder, {"run", config, "--run-dir", folder / "slow"}, 10 * slow);
@@ -80,7 +80,7 @@ TEST_CASE("a rank may prepare its training for longer than it may be silent in a
   CHECK(contains(limited_errors, format("rank 1 did not arrive within {} s", timeout)));
 }
 
-TEST_CASE("a rank may prepare what bench measures for longer than it may be silent in a step") {
+TEST_CASE("a rank may prepare what bench measures for longer than it may be silent in a step", "[waits]") {
   const Folder folder;
   const std::vector<std::string> bench = {"bench", "step", slow_config(folder), "--seconds", "0.1"};
   const auto [code, errors] = finished(folder, bench, 10 * slow);

@@ -69,7 +69,7 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-TEST_CASE("a rank that a signal has stopped is named, and the flight records are kept") {
+TEST_CASE("a rank that a signal has stopped is named, and the flight records are kept", "[waits]") {
   SupervisedRun run(3, "rank that trains and records", 600, {}, watched(3));
   train(run);
   const auto begin = std::chrono::steady_clock::now();
@@ -88,7 +88,8 @@ TEST_CASE("a rank that a signal has stopped is named, and the flight records are
   }
 }
 
-TEST_CASE("a rank that reads data that does not come is named with the file, also after its agent was killed") {
+TEST_CASE("a rank that reads data that does not come is named with the file, also after its agent was killed",
+          "[waits]") {
   SupervisedRun run(2, "rank that trains and records", 600, {}, watched(6));
   train(run);
   kill(agents_of(run.supervisor()).at(0), SIGKILL);
@@ -102,7 +103,7 @@ TEST_CASE("a rank that reads data that does not come is named with the file, als
   CHECK(run.left_nothing());
 }
 
-TEST_CASE("a run that is suspended as a whole goes on, and ends as usual") {
+TEST_CASE("a run that is suspended as a whole goes on, and ends as usual", "[waits]") {
   SupervisedRun run(2, "rank that trains and records", 600, {}, watched(3));
   train(run);
   run.send_to_all(SIGSTOP);
@@ -115,7 +116,7 @@ TEST_CASE("a run that is suspended as a whole goes on, and ends as usual") {
   CHECK(run.left_nothing());
 }
 
-TEST_CASE("all ranks that are stopped by hand are not blamed") {
+TEST_CASE("all ranks that are stopped by hand are not blamed", "[waits]") {
   SupervisedRun run(2, "rank that trains and records", 600, {}, watched(3));
   train(run);
   for (const int rank : {0, 1}) run.send_to_rank(rank, SIGSTOP);
@@ -168,7 +169,7 @@ class RemoteAgent {
   ChildProcess rank_, agent_;
 };
 
-TEST_CASE("an agent without a message from its supervisor ends the ranks of its host and itself") {
+TEST_CASE("an agent without a message from its supervisor ends the ranks of its host and itself", "[waits]") {
   RemoteAgent agent(2000);
   const bool hangs_up = GENERATE(false, true);
   for (int i = 0; i < 8; ++i) {
@@ -243,7 +244,7 @@ class WatchedElsewhere {
   std::optional<HostWatch> watch_;
 };
 
-TEST_CASE("the leases hold while the supervisor waits for something else, and while it is suspended") {
+TEST_CASE("the leases hold while the supervisor waits for something else, and while it is suspended", "[waits]") {
   WatchedElsewhere host(std::chrono::milliseconds(5000));
   const bool suspends = GENERATE(false, true);
   if (suspends) host.watch().pause();

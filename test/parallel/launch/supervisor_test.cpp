@@ -97,7 +97,7 @@ TEST_CASE("a request before the first step ends the run with the exit code for s
   CHECK(run.ranks_gone());
 }
 
-TEST_CASE("after a signal to all processes together the ranks save, and mpirun waits for them") {
+TEST_CASE("after a signal to all processes together the ranks save, and mpirun waits for them", "[waits]") {
   const int signal = GENERATE(SIGTERM, SIGINT, SIGHUP);
   SupervisedRun run(2, "rank that saves for three seconds");
   REQUIRE(run.ranks_run());
@@ -108,7 +108,7 @@ TEST_CASE("after a signal to all processes together the ranks save, and mpirun w
   CHECK(run.left_nothing());
 }
 
-TEST_CASE("ranks that do not stop in time are ended, and a suspended rank is named") {
+TEST_CASE("ranks that do not stop in time are ended, and a suspended rank is named", "[waits]") {
   SupervisedRun run(2, "rank that never stops");
   REQUIRE(run.ranks_run());
   std::this_thread::sleep_for(std::chrono::milliseconds(200));  // until the supervisor knows the ranks
@@ -137,7 +137,7 @@ TEST_CASE("a second SIGTERM, some seconds after the first, ends ranks that do no
   CHECK(run.ranks_gone());
 }
 
-TEST_CASE("a suspended mpirun is named, and the run ends after cluster.timeout") {
+TEST_CASE("a suspended mpirun is named, and the run ends after cluster.timeout", "[waits]") {
   SupervisedRun run(2, "rank that trains until it is stopped", 5);
   REQUIRE(run.ranks_run());
   const std::string name = "mpirun (process " + std::to_string(run.mpirun()) + ")";
@@ -158,7 +158,7 @@ TEST_CASE("a run whose mpirun is suspended can be stopped") {
   CHECK(contains(run.output(), "stopped at step 12"));
 }
 
-TEST_CASE("mpirun is not waited for after a rank has reported its failure") {
+TEST_CASE("mpirun is not waited for after a rank has reported its failure", "[waits]") {
   SupervisedRun run(2,
                     "sh: printf '5\n[]\nno answer from rank 1' > $TRAINCTL_STATUS_FILE; trap '' TERM; "
                     "while :; do sleep 1; done");
@@ -293,7 +293,7 @@ TEST_CASE("a supervisor that waits for a file server between two attempts remove
   CHECK_FALSE(std::filesystem::exists(copies));
 }
 
-TEST_CASE("ranks that do not stop in time are ended, also if their supervisor waits for a file server") {
+TEST_CASE("ranks that do not stop in time are ended, also if their supervisor waits for a file server", "[waits]") {
   SupervisedRun run(2, "rank with a blocked directory that never stops", 600, reads_requests());
   REQUIRE(run.ranks_run());
   std::this_thread::sleep_for(std::chrono::seconds(1));  // until the supervisor waits
@@ -383,7 +383,7 @@ TEST_CASE("a supervisor that is killed leaves no rank behind") {
   CHECK(run.ranks_gone());
 }
 
-TEST_CASE("mpirun is not waited for if it does not end after its ranks") {
+TEST_CASE("mpirun is not waited for if it does not end after its ranks", "[waits]") {
   if (mpi_library() == MpiLibrary::mpich) return;  // the parent of its ranks is not mpiexec
   SupervisedRun run(2, "rank that leaves mpirun stuck");
   CHECK(run.wait() == 3);
@@ -429,7 +429,7 @@ TEST_CASE("a request to stop outlives the attempt in which it came") {
   CHECK(run.left_nothing());
 }
 
-TEST_CASE("a run whose ranks die again and again without progress ends, and says so") {
+TEST_CASE("a run whose ranks die again and again without progress ends, and says so", "[waits]") {
   SupervisedRun run(2, counts_attempts + "sleep 0.5; kill -9 $$", 600, {restart_policy(9)});
   CHECK(run.wait() == 5);
   INFO(run.output());
@@ -476,7 +476,7 @@ TEST_CASE("a plan that its ranks refuse is given up, also if a rank failed while
   CHECK(contains(run.output(), R"("reason":"not in this number")") == is_requested);
 }
 
-TEST_CASE("the ranks of a later attempt know the failure before them") {
+TEST_CASE("the ranks of a later attempt know the failure before them", "[waits]") {
   SupervisedRun run(2,
                     counts_attempts +
                         "[ $(wc -l < $f/attempts) = 2 ] || { sleep 0.5; kill -9 $$; }; echo known: $TRAINCTL_RESTART" +
