@@ -93,10 +93,11 @@ bool read_choice(const ChoiceTable& table, const Node& node, Reader& reader, Cho
     const Section* section = find(table, node.text, node.location, reader);
     return section && fill(*section, null_at(node), node.location, reader, choice);
   }
-  if (const Section* section = table.known_by_key(node)) {
-    return fill(*section, node, node.location, reader, choice);
-  }
-  if (node.is_map() && node.find("name")) return read_named(table, node, reader, choice);
+  // `{name: expression, expression: ...}` has both, unless `name` is an option of the alternative.
+  const Section* known = table.known_by_key(node);
+  const bool has_name = node.is_map() && node.find("name");
+  if (known && (!has_name || known->find("name"))) return fill(*known, node, node.location, reader, choice);
+  if (has_name) return read_named(table, node, reader, choice);
   if (is_named_by_only_key(table, node)) {
     const Node& options = node.entries[0].value;
     const std::string first = options.is_map() && !options.entries.empty() ? options.entries[0].key + ": ..." : "";

@@ -252,6 +252,7 @@ class JsonWriter {
     Json schema = object(choice, false);
     if (choice.is_known_by_key()) {
       schema["required"] = required_of(choice);
+      if (!choice.find("name")) schema["properties"]["name"] = name_schema(choice);
       return schema;
     }
     Json properties = {{"name", name_schema(choice)}};

@@ -60,6 +60,10 @@ TEST_CASE("a single value applies to the only output, and a map has values by na
   CHECK_FALSE(two.of("other"));
   CHECK(two.entries[1].location.line == 1);
   CHECK(read<Losses>("{expression: mean(y_pred - m), m: 1}").of("").name == "expression");
+  CHECK(read<Losses>("{name: expression, expression: mean(y_pred - m), m: 1}").of("").name == "expression");
+  std::string problem;
+  read<Losses>("{name: huber, expression: mean(y_pred)}", &problem);
+  CHECK(problem.starts_with("n.yaml:1:15: unknown key 'expression' in huber"));
   const Losses expression = read<Losses>("{expression: huber, size: {expression: mean(y_pred)}}");
   CHECK(expression.of("expression").name == "huber");  // the output has the name of a key
   CHECK(expression.of("size").name == "expression");
