@@ -105,7 +105,7 @@ class Simulation {
       if (at.axis == MeshAxis::pipeline) {
         members.clear();
         for (int other = 0; other < count(); ++other) {
-          if (waits_in(other, lane)) members.push_back(other);
+          if (waits_in(other, lane) && head_of(other, lane).is_collective()) members.push_back(other);
         }
         if (std::ssize(members) < count()) continue;
       }

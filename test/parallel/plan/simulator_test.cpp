@@ -84,6 +84,15 @@ TEST_CASE("a message begins when both of its stages have reached it") {
   CHECK(result.bytes_sent == std::vector<double>{400, 0});
 }
 
+TEST_CASE("a collective of all stages waits for messages that are reached but have not begun") {
+  const auto reduced = [](HandWrittenStep step) { return step.reduce("r", false, MeshAxis::pipeline); };
+  const HandWrittenStep first = reduced(HandWrittenStep().send("a", 1, false));
+  const HandWrittenStep second =
+      reduced(HandWrittenStep().receive("a", 0, true).send("b", 2, true).wait("a").wait("b"));
+  const HandWrittenStep third = reduced(HandWrittenStep().receive("b", 1, false));
+  CHECK(simulate({.pipeline = 3}, {first, second, third}, with_traffic(0, 1)).seconds == Approx(3));
+}
+
 TEST_CASE("transfers share a link if together they need more than its bandwidth") {
   const HandWrittenStep step =
       HandWrittenStep().reduce("a", true, MeshAxis::data).reduce("b", true, MeshAxis::tensor).wait("a").wait("b");
