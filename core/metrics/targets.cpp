@@ -120,10 +120,14 @@ void check_values(const ResolvedLoss& loss, const Shape& output, const Shape& va
                                        name_of(loss.rule)));
   } else if (values.count() > 0 && values.count() != width) {
     const bool one = targets_of(loss.rule) == LossTargets::values && values.count() == 1;
+    const bool at_positions = output.rank() > 2 && targets_of(loss.rule) == LossTargets::distributions &&
+                              values.count() * output.back() == width;
     reader.error(loss.location,
                  format("the data's targets are {} for each sample, but the network has {}: let it end in {}{}",
                         counted(values.count(), "value"), outputs_text(width), outputs_text(values.count()),
-                        one ? ", or set data.classes if whole numbers are classes" : ""));
+                        one            ? ", or set data.classes if whole numbers are classes"
+                        : at_positions ? ", or use sparse_categorical_crossentropy if they are classes of positions"
+                                       : ""));
   }
 }
 

@@ -41,7 +41,10 @@ Node load_preset_file(const Node& preset, const VariableLookup& variables, Reade
   }
   const std::vector<std::string> names = preset_names();
   std::string hint = suggestion(preset.text, names);
-  if (hint.empty() && !names.empty()) hint = format("; there is {}, or a path to a file", join_or(names));
+  if (hint.empty()) {
+    hint = names.empty() ? "; trainctl's folder configs/models was not found near the program: give the path of a file"
+                         : format("; there is {}, or a path to a file", join_or(names));
+  }
   reader.error(preset.location, format("there is no preset '{}'{}", preset.text, hint));
   return {};
 }

@@ -37,7 +37,9 @@ std::string path_of(const std::string& name) {
   if (const auto found = find_in_configs(std::filesystem::path("machines") / (name + ".yaml"))) return found->string();
   const std::vector<std::string> names = machine_names();
   throw Error(ErrorKind::config, format("there is no machine '{}'{}", name, suggestion(name, names)),
-              format("use {}, or the path of a file like them", join_or(names)));
+              names.empty()
+                  ? "trainctl's folder configs/machines was not found near the program: give the path of a file"
+                  : format("use {}, or the path of a file like them", join_or(names)));
 }
 
 }  // namespace

@@ -131,7 +131,10 @@ class ArrayTarget {
     if (classes.value_or(0) > 0) {
       data_error(y_.path,
                  format("holds {} of targets for each sample, but a class number is expected", counted(each, "value")),
-                 "store classes as integers from 0, or set `classes: 0`");
+                 format("store classes as integers from 0, or set `classes: 0`{}",
+                        is_integer(y_.type) ? "; if each position of the output has a class, use "
+                                              "sparse_categorical_crossentropy"
+                                            : ""));
     }
     info.target = Shape{each};
     check_target(declared, info);

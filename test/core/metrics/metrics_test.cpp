@@ -291,6 +291,19 @@ TEST_CASE("ctc has sequences of class numbers as targets, whatever the number of
   CHECK(reader.diagnostics().size() == 2);
 }
 
+TEST_CASE("whole numbers of positions are refused with the loss that reads them") {
+  const auto problem = [](const char* name, const Shape& output) {
+    Reader reader;
+    match_targets(resolve_loss(loss(name), FinalActivation::none, reader), output, {0, {6}}, reader);
+    REQUIRE(reader.diagnostics().size() == 1);
+    return reader.diagnostics()[0].message;
+  };
+  const std::string remedy = "or use sparse_categorical_crossentropy if they are classes of positions";
+  CHECK(problem("categorical_crossentropy", {8, 6, 10}).find(remedy) != std::string::npos);
+  CHECK(problem("categorical_crossentropy", {8, 5, 10}).find(remedy) == std::string::npos);
+  CHECK(problem("mean_squared_error", {8, 6, 10}).find(remedy) == std::string::npos);
+}
+
 TEST_CASE("targets have the encoding that the loss reads") {
   const auto encoding = [](const char* name, std::int64_t width, std::int64_t classes, LabelMode mode,
                            const char* remedy = "") {
