@@ -77,6 +77,7 @@ void Members::add_like(TensorId tensor_id, TensorId like) {
 void Members::add(TensorId tensor_id, Tensor member) {
   member.name = format("{} in {}", member.name, tensor(tensor_id).name);
   member.role = tensor(tensor_id).role;
+  if (member.type.shape.rank() == 0) member.type.shape = {1};  // a shard may lack the only value
   made_.push_back(std::move(member));
   const auto id = static_cast<TensorId>(members_.size());
   members_.emplace_back();

@@ -79,7 +79,8 @@ class AxisWalk {
     }
   }
 
-  // Whether the op reads the region of gradients or parameters while members of the region have different placements.
+  // Whether the op reads the region of gradients or parameters, or writes the parameters, while members of the region
+  // have different placements.
   bool works_on_mixed_regions(const Op& op) const {
     const auto is_mixed = [this](TensorId id) {
       if (!members_.is_region(id) || id == no_tensor) return false;
@@ -87,7 +88,9 @@ class AxisWalk {
       return std::any_of(members.begin(), members.end(),
                          [&](TensorId member) { return current_[index(member)] != current_[index(members.front())]; });
     };
-    return std::any_of(op.inputs.begin(), op.inputs.end(), is_mixed);
+    const auto is_mixed_result = [&](TensorId id) { return id == program_.step.parameters && is_mixed(id); };
+    return std::any_of(op.inputs.begin(), op.inputs.end(), is_mixed) ||
+           std::any_of(op.outputs.begin(), op.outputs.end(), is_mixed_result);
   }
 
   // Follows such an op as one op for each trainable parameter, with the gradient and the parameter instead of the

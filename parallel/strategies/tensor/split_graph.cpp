@@ -57,11 +57,11 @@ TensorId SplitGraph::gathered(TensorId id, GatheredUse use, const Op& reader) {
   const bool columns = is_last(dimension, from_.tensor(id).type);
   require(columns || whole[dimension] % ranks_.count == 0, "shards of several sizes are gathered along a dimension");
   TensorId made = versions(id).shard;
-  if (!columns) made = reshaped(made, as_columns(to_.tensor(made).type.shape, dimension), reader);
+  if (!columns) made = reshaped(made, as_columns(to_.tensor(made).type.shape, dimension), dimension, reader);
   const std::int64_t width = as_columns(whole, dimension).back();
   const auto gather = std::make_shared<AllGatherColumns>(MeshAxis::tensor, ranks_, width, use);
   made = emit(gather, {made}, reader, columns ? "/gathered" : "/columns")[0];
-  return columns ? made : reshaped(made, whole, reader);
+  return columns ? made : reshaped(made, whole, dimension, reader);
 }
 
 // Each stage of a pipeline with ops that read the shared tensor adds the gradients itself, since stages exchange whole
@@ -97,9 +97,9 @@ TensorId SplitGraph::sum(TensorId summand, const Op& like, const std::string& su
   if (!scatters(like.outputs[0]))
     return emit(std::make_shared<AllReduce>(MeshAxis::tensor), {summand}, like, suffix)[0];
   const Shape whole = to_.tensor(summand).type.shape;
-  TensorId made = reshaped(summand, as_columns(whole, positions), like);
+  TensorId made = reshaped(summand, as_columns(whole, positions), positions, like);
   made = emit(std::make_shared<ReduceScatterColumns>(MeshAxis::tensor, ranks_), {made}, like, "/columns")[0];
-  made = reshaped(made, divided(whole, positions), like);
+  made = reshaped(made, divided(whole, positions), positions, like);
   to_.tensors[static_cast<std::size_t>(made)].name = from_.tensor(like.outputs[0]).name + suffix;
   return made;
 }
@@ -114,9 +114,9 @@ TensorId SplitGraph::shard(TensorId id, int dimension, const Op& reader) {
     count_exchange(id);  // exchange of the gradient
   }
   const bool columns = is_last(dimension, tensor.type);
-  if (!columns) x = reshaped(x, as_columns(tensor.type.shape, dimension), reader);
+  if (!columns) x = reshaped(x, as_columns(tensor.type.shape, dimension), dimension, reader);
   x = emit(std::make_shared<TakeColumns>(MeshAxis::tensor, ranks_), {x}, reader, "/part")[0];
-  if (!columns) x = reshaped(x, divided(tensor.type.shape, dimension), reader);
+  if (!columns) x = reshaped(x, divided(tensor.type.shape, dimension), dimension, reader);
   return x;
 }
 
@@ -131,9 +131,10 @@ TensorId SplitGraph::parameter_shard(TensorId id, int dimension) {
   return versions(id).shard = to_.add_tensor(std::move(shard));
 }
 
-TensorId SplitGraph::reshaped(TensorId made, Shape shape, const Op& like) {
+TensorId SplitGraph::reshaped(TensorId made, Shape shape, int dimension, const Op& like) {
   const std::string name = to_.tensor(made).name;
-  const TensorId other = to_.add_op(std::make_shared<Reshape>(std::move(shape)), {made}, like.name, like.location)[0];
+  auto def = std::make_shared<Reshape>(std::move(shape), Reshape::Kept{dimension, dimension});
+  const TensorId other = to_.add_op(std::move(def), {made}, like.name, like.location)[0];
   to_.tensors[static_cast<std::size_t>(other)].name = name + "/reshaped";
   return other;
 }

@@ -77,7 +77,8 @@ class SplitGraph {
   // Gathers the shards of the tensor. `reader`: the op for which they are gathered.
   TensorId gathered(TensorId id, GatheredUse use, const Op& reader);
   TensorId output(TensorId id);
-  TensorId reshaped(TensorId made, Shape shape, const Op& like);
+  // Reshapes a tensor that is or becomes split along `dimension`, which both shapes have.
+  TensorId reshaped(TensorId made, Shape shape, int dimension, const Op& like);
   // The shape of a rank's shard of the tensor.
   Shape divided(Shape shape, int dimension) const;
   TensorShard shard_of(const Shape& whole, int dimension) const;

@@ -130,6 +130,7 @@ Way best_way(const Op& op, const std::vector<Operand>& operands, const std::vect
   Way best = Search(op, operands, outputs, ranks).run();
   const int bias = op.def->bias();
   if (bias < 0 || bias >= std::ssize(operands) || best.sharing <= Sharing::sum) return best;
+  if (operands[static_cast<std::size_t>(bias)].type.shape.rank() > 1) return best;  // AddBias adds vectors
   std::vector<Operand> without_bias = operands;
   without_bias.erase(without_bias.begin() + bias);
   Way sum = Search(op, without_bias, outputs, ranks).run();

@@ -130,6 +130,12 @@ TEST_CASE("ranks that split the vocabulary learn what one rank learns", "[vocabu
   }
 }
 
+TEST_CASE("each rank may have a single position", "[positions]") {
+  const Case which = language_case(true, 208);
+  const Setup setup{.mesh = {.tensor = static_cast<int>(positions)}, .sequence_parallel = true, .steps = 4};
+  compare(train(which, setup), train(which, {.steps = 4}), 1e-5);
+}
+
 TEST_CASE("losses with smoothed labels and ignored tokens are computed from split classes", "[vocabulary]") {
   const char* losses[] = {
       "{name: sparse_categorical_crossentropy, from_logits: true, label_smoothing: 0.1}",

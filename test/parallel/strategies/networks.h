@@ -22,6 +22,7 @@ inline constexpr const char* mlp = R"(layers:
   - dense: {name: second, units: 36, activation: tanh}
   - dense: {name: third, units: 40, activation: gelu}
   - layer_normalization
+  - lambda: {name: scaled, expression: x * factor, weights: {factor: {shape: [], initializer: ones}}}
   - dense: {name: last, units: 3, activation: softmax}
 )";
 // A skip connection around a pair of convolutions, and a concatenation of two layers.
@@ -180,6 +181,28 @@ layers:
   - dense: {units: 3, activation: softmax}
 )";
 
+// Frozen layers that are split, between trainable layers that are not.
+inline constexpr const char* frozen_pairs = R"(freeze: [columns, rows, wide, narrow]
+layers:
+  - flatten
+  - dense: {name: whole, units: 31, activation: tanh}
+  - dense: {name: columns, units: 64, activation: relu}
+  - dense: {name: rows, units: 31, activation: tanh}
+  - dense: {name: wide, units: 64, activation: relu}
+  - dense: {name: narrow, units: 9, activation: tanh}
+  - dense: {units: 3, activation: softmax}
+)";
+
+// A bias with two dimensions behind a split layer.
+inline constexpr const char* einsum = R"(layers:
+  - flatten
+  - dense: {name: wide, units: 64, activation: relu}
+  - einsum_dense: {name: heads, equation: "ab,bcd->acd", output_shape: [3, 5], bias_axes: cd}
+  - flatten
+  - dense: {name: hidden, units: 48, activation: tanh}
+  - dense: {units: 3, activation: softmax}
+)";
+
 // Losses of a layer in the middle and of the input, which stages of a pipeline before the last one compute.
 inline constexpr const char* added_losses = R"(layers:
   - flatten
@@ -315,6 +338,16 @@ inline const Case cases[] = {
        return Network(frozen, {input_of("", {8, 8, 2})}, "{name: sgd, momentum: 0.9, weight_decay: 1e-2}");
      },
      0.01},  // a larger rate leads to losses so small that one input at the kink of a ReLU changes them by 1e-4
+    {"frozen pairs",
+     [] {
+       return Network(frozen_pairs, {input_of("", {8, 8, 2})}, "{name: sgd, momentum: 0.9}");
+     },
+     0.03},
+    {"einsum",
+     [] {
+       return Network(einsum, {input_of("", {8, 8, 2})}, "{name: sgd, momentum: 0.9}");
+     },
+     0.02},
 };
 
 }  // namespace trainctl::networks

@@ -52,6 +52,23 @@ const Case pairs{
     },
     0.05};
 
+// A loss that reads positions, which ranks that split layers may divide among them.
+constexpr const char* positions = R"(layers:
+  - reshape: {target_shape: [8, 16]}
+  - dense: {name: up, units: 64, activation: tanh}
+  - dense: {name: down, units: 16}
+  - global_average_pooling1d
+  - dense: {units: 3, activation: softmax}
+add_loss:
+  center: {from: down, whole_batch: true, expression: 'mean(square(mean(x, axis=0)))'}
+)";
+
+const Case of_positions{"positions",
+                        [] {
+                          return Network(positions, {input_of("", {8, 8, 2})}, "{name: sgd, momentum: 0.9}");
+                        },
+                        0.02};
+
 std::string error_of(Setup setup, int batch_size, const std::vector<double>& speeds = {}) {
   try {
     const Network network = which.make();
@@ -65,6 +82,14 @@ std::string error_of(Setup setup, int batch_size, const std::vector<double>& spe
 }
 
 }  // namespace
+
+TEST_CASE("ranks that divide positions learn from a loss over the whole batch what one rank learns", "[positions]") {
+  const Outcome reference = train(of_positions, {});
+  for (const int ranks : {2, 4}) {
+    CAPTURE(ranks);
+    compare(train(of_positions, {.mesh = {.tensor = ranks}, .sequence_parallel = true}), reference);
+  }
+}
 
 TEST_CASE("replicas learn from losses over the whole batch what one rank learns") {
   const Outcome reference = train(which, {});

@@ -1,6 +1,7 @@
 // Shapes, placements and gradients of the ops that move values.
 #include "core/graph/ops/reshaping/shaping.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/graph/differentiator.h"
@@ -12,19 +13,30 @@ namespace {
 
 using Names = std::pair<std::string, std::string>;
 
+// The first of the dimensions from `begin` to `end` that has several elements, or `begin`.
+std::size_t first_divisible(const Shape& shape, std::int64_t begin, std::int64_t end) {
+  const auto sizes = shape.sizes().begin();
+  const auto found = std::find_if(sizes + begin, sizes + end, [](std::int64_t size) { return size > 1; });
+  return static_cast<std::size_t>(found == sizes + end ? begin : found - sizes);
+}
+
 // Names the dimensions of two shapes with the same number of elements. From the outermost dimension inwards, both
 // shapes are divided into pairs of runs of dimensions with equal products. Splitting the outermost dimension of a run
-// splits the outermost dimension of the other run as well, so that these two get the same letter.
-Names common_dimensions(const Shape& a, const Shape& b) {
+// splits the outermost dimension of the other run as well, so that these two get the same letter. Along the data axis
+// this is the dimension of the samples, even if there is one; along others, a dimension with several elements.
+Names common_dimensions(const Shape& a, const Shape& b, MeshAxis axis) {
   std::string names_a(static_cast<std::size_t>(a.rank()), '.'), names_b(static_cast<std::size_t>(b.rank()), '.');
   std::int64_t i = 0, j = 0;
   for (char letter = 'a'; i < a.rank() && j < b.rank(); ++letter) {
-    names_a[static_cast<std::size_t>(i)] = names_b[static_cast<std::size_t>(j)] = letter;
+    const std::int64_t begin_a = i, begin_b = j;
     std::int64_t product_a = a[i++], product_b = b[j++];
     while (product_a != product_b && (i < a.rank() || j < b.rank())) {
       const bool extends_a = j == b.rank() || (i < a.rank() && product_a < product_b);
       (extends_a ? product_a : product_b) *= extends_a ? a[i++] : b[j++];
     }
+    const bool samples = axis == MeshAxis::data;
+    names_a[samples ? static_cast<std::size_t>(begin_a) : first_divisible(a, begin_a, i)] = letter;
+    names_b[samples ? static_cast<std::size_t>(begin_b) : first_divisible(b, begin_b, j)] = letter;
   }
   return {names_a, names_b};
 }
@@ -93,6 +105,7 @@ std::vector<TensorType> Reshape::outputs(std::span<const TensorType> inputs) con
 }
 
 OutputPlacements Reshape::placements(const PlacementQuery& query) const {
+  if (kept && query.inputs[0] == split_along(kept->x)) return {{split_along(kept->y)}, {}};
   const Shape& from = query.input_types[0].shape;
   const auto by = [&](const Names& names) { return place_by({{names.first + "+S"}, {names.second + "+S"}}, query); };
   // A tensor with one element is split along dimension 0, that of the samples, and not along the last dimension.
@@ -100,7 +113,7 @@ OutputPlacements Reshape::placements(const PlacementQuery& query) const {
     const OutputPlacements of_rows = by(common_rows(from, shape));
     if (of_rows.problem.empty()) return of_rows;
   }
-  return by(common_dimensions(from, shape));
+  return by(common_dimensions(from, shape, query.axis));
 }
 
 // The dimension of the result that corresponds to the split dimension of x is split as well.
@@ -113,13 +126,15 @@ std::shared_ptr<const OpDef> Reshape::on_shard(std::span<const TensorType> input
   if (!y.problem.empty() || shape[y.outputs[0].dimension] % ranks.count != 0) return nullptr;
   Shape shard = shape;
   shard[y.outputs[0].dimension] /= ranks.count;
-  return std::make_shared<Reshape>(std::move(shard));
+  return std::make_shared<Reshape>(std::move(shard), Kept{*split[0], y.outputs[0].dimension});
 }
 
 void Reshape::differentiate(const Op& op, Differentiator& differentiator) const {
   const Shape& before = differentiator.tensor(op.inputs[0]).type.shape;
   const TensorId dy = differentiator.gradient_of(op.outputs[0]);
-  differentiator.contribute(op.inputs[0], differentiator.emit(std::make_shared<Reshape>(before), {dy}, op)[0]);
+  auto back = std::make_shared<Reshape>(before);
+  if (kept) back->kept = Kept{kept->y, kept->x};
+  differentiator.contribute(op.inputs[0], differentiator.emit(std::move(back), {dy}, op)[0]);
 }
 
 std::string Reorder::attributes() const {

@@ -1,6 +1,8 @@
 // Ops that move values without computing: concatenation, splitting, changes of shape, of dtype and of physical layout.
 #pragma once
 
+#include <optional>
+
 #include "core/graph/op.h"
 #include "core/tensor/layout.h"
 
@@ -31,8 +33,14 @@ struct Split final : OpDef {
 // Inputs: x. Outputs: the same values with another shape; an alias of x, so that no kernel runs.
 struct Reshape final : OpDef {
   Shape shape;
+  // If x is split along dimension `x`, the output is split along dimension `y`. Without it, the shapes decide, which
+  // fails for shards such as [N, 2 * C / 2] and [N, 2 / 2, C].
+  struct Kept {
+    int x, y;
+  };
+  std::optional<Kept> kept;
 
-  explicit Reshape(Shape s) : shape(std::move(s)) {}
+  explicit Reshape(Shape s, std::optional<Kept> k = {}) : shape(std::move(s)), kept(k) {}
   std::string_view kind() const override { return "reshape"; }
   OpTrait trait() const override { return OpTrait::alias; }
   std::string attributes() const override;
