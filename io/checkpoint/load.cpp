@@ -9,6 +9,7 @@
 #include <iterator>
 #include <limits>
 #include <system_error>
+#include <tuple>
 #include <utility>
 
 #include "core/base/error.h"
@@ -19,6 +20,21 @@
 
 namespace trainctl {
 namespace fs = std::filesystem;
+namespace {
+
+// Warns if the name of a checkpoint's folder, such as step-00000020, names another step than its manifest. Other names
+// say nothing about the step: a copy may have any name.
+void warn_of_name(const std::string& path, std::int64_t step) {
+  std::error_code ignored;
+  const fs::path whole = fs::weakly_canonical(path, ignored);  // also of "." and of a name that ends with a slash
+  const std::optional<std::int64_t> named = step_in_name((whole.empty() ? fs::path(path) : whole).filename().string());
+  if (!named || *named == step) return;
+  log::warning(format("{}: the name of the folder says step {}, but its manifest says step {}, which counts: rename it",
+                      path, *named, step));
+}
+
+}  // namespace
+
 Manifest read_manifest(const std::string& checkpoint) {
   const std::string path = checkpoint + "/" + manifest_file;
   if (!exists(path)) {
@@ -34,6 +50,7 @@ LoadedCheckpoint load_checkpoint(const std::string& path) {
   loaded.path = path;
   loaded.manifest = read_manifest(path);
   const Manifest& manifest = loaded.manifest;
+  warn_of_name(path, manifest.step);
   loaded.snapshot.step = manifest.step;
   loaded.snapshot.position = manifest.position;
   loaded.snapshot.mesh = manifest.mesh;
@@ -55,22 +72,29 @@ LoadedCheckpoint load_checkpoint(const std::string& path) {
 }
 
 std::vector<CheckpointFolder> newest_checkpoints_first(const std::string& run_directory) {
-  std::vector<std::pair<std::int64_t, CheckpointFolder>> ranked;
-  for (const CheckpointFolder& folder : list_checkpoints(run_directory)) {
+  struct Ranked {
+    CheckpointFolder folder;
     std::int64_t sequence = std::numeric_limits<std::int64_t>::max();
+    bool is_named_rightly = true;
+
+    auto rank() const { return std::tuple(sequence, is_named_rightly, folder.step); }
+  };
+  std::vector<Ranked> ranked;
+  for (const CheckpointFolder& folder : list_checkpoints(run_directory)) {
+    Ranked& one = ranked.emplace_back(Ranked{folder});
     try {
-      sequence = read_manifest(folder.path).sequence;
+      const Manifest manifest = read_manifest(folder.path);
+      one.sequence = manifest.sequence;
+      one.is_named_rightly = manifest.step == folder.step;
+      one.folder.step = manifest.step;
     } catch (const Error& failure) {
       if (failure.kind() != ErrorKind::data) throw;
       // A damaged checkpoint counts as the newest.
     }
-    ranked.push_back({sequence, folder});
   }
-  std::sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) {
-    return std::pair(a.first, a.second.step) > std::pair(b.first, b.second.step);
-  });
+  std::sort(ranked.begin(), ranked.end(), [](const Ranked& a, const Ranked& b) { return a.rank() > b.rank(); });
   std::vector<CheckpointFolder> folders;
-  for (auto& [sequence, folder] : ranked) folders.push_back(std::move(folder));
+  for (Ranked& one : ranked) folders.push_back(std::move(one.folder));
   return folders;
 }
 
@@ -115,7 +139,8 @@ std::optional<LoadedCheckpoint> load_newest_checkpoint(const std::string& run_di
 std::optional<CheckpointFolder> newest_checkpoint_by_manifest(const std::string& run_directory) {
   for (const CheckpointFolder& folder : newest_checkpoints_first(run_directory)) {
     try {
-      if (read_manifest(folder.path).step == folder.step) return folder;
+      read_manifest(folder.path);
+      return folder;
     } catch (const Error& failure) {
       if (failure.kind() != ErrorKind::data) throw;
       // The manifest is damaged, or the folder was removed meanwhile.

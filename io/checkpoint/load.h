@@ -27,7 +27,8 @@ struct LoadedCheckpoint {
 Manifest read_manifest(const std::string& checkpoint);
 
 // Loads and verifies the checkpoint in this folder. Throws Error{data} that names the damaged file, and the tensor if
-// one differs from its hash.
+// one differs from its hash. Logs a warning if the folder's name says another step than the manifest, whose step
+// counts.
 LoadedCheckpoint load_checkpoint(const std::string& path);
 
 // Loads the newest whole checkpoint of a run directory, and logs a warning for each damaged one that it skips. Only
@@ -54,7 +55,8 @@ bool is_gone(const std::string& path);
 std::string followed(const std::string& path);
 
 // Returns the checkpoint folders of a run directory, the newest first. A folder without a readable manifest counts as
-// the newest, so that the damage is reported when the checkpoint is loaded.
+// the newest, so that the damage is reported when the checkpoint is loaded. The steps are those of the manifests. Of
+// two folders with the same manifest, the one that is named by its step comes first.
 std::vector<CheckpointFolder> newest_checkpoints_first(const std::string& run_directory);
 
 }  // namespace trainctl

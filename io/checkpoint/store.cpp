@@ -52,16 +52,21 @@ FileUse use_of(Storage storage) { return storage == Storage::disk ? FileUse::che
 
 }  // namespace
 
+std::optional<std::int64_t> step_in_name(const std::string& name) {
+  std::int64_t step = 0;
+  const char* end = name.data() + name.size();
+  const bool is_named =
+      name.starts_with(step_prefix) && std::from_chars(name.data() + step_prefix.size(), end, step).ptr == end;
+  return is_named ? std::optional(step) : std::nullopt;
+}
+
 std::vector<CheckpointFolder> list_checkpoints(const std::string& run_directory) {
   std::vector<CheckpointFolder> found;
   const std::string parent = run_directory + "/checkpoints";
   if (!exists(parent)) return found;
   for (const auto& [name, type] : list_folder(parent)) {
-    CheckpointFolder folder{parent + "/" + name};
-    const char* end = name.data() + name.size();
-    const bool is_named =
-        name.starts_with(step_prefix) && std::from_chars(name.data() + step_prefix.size(), end, folder.step).ptr == end;
-    if (is_named && type == FileType::folder) found.push_back(folder);
+    const std::optional<std::int64_t> step = step_in_name(name);
+    if (step && type == FileType::folder) found.push_back({parent + "/" + name, *step});
   }
   return found;
 }
@@ -76,8 +81,8 @@ CheckpointStore::CheckpointStore(const std::string& run_directory, StorePolicy p
   for (const CheckpointFolder& checkpoint : list_checkpoints(run_directory_)) {
     try {
       Manifest manifest = read_manifest(checkpoint.path);
-      if (manifest.step != checkpoint.step) continue;
       next_sequence_ = std::max(next_sequence_, manifest.sequence + 1);
+      if (manifest.step != checkpoint.step) continue;
       std::error_code none;
       const bool is_resumed = !resumed_from.empty() && fs::equivalent(checkpoint.path, resumed_from, none);
       if (is_resumed || (!is_verified && (!newest || manifest.sequence > newest->sequence))) {

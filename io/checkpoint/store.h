@@ -32,6 +32,9 @@ struct CheckpointFolder {
   std::int64_t step = 0;
 };
 
+// Returns the step in the name of a checkpoint's folder, such as step-00000020; no value for other names.
+std::optional<std::int64_t> step_in_name(const std::string& name);
+
 // Returns the checkpoint folders of a run directory in no particular order. Throws Error{data} if the directory cannot
 // be read.
 std::vector<CheckpointFolder> list_checkpoints(const std::string& run_directory);

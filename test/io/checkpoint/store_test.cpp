@@ -5,6 +5,7 @@
 #include <set>
 
 #include "core/base/error.h"
+#include "core/base/log.h"
 #include "io/checkpoint/load.h"
 #include "test/catch.h"
 #include "test/support/snapshots.h"
@@ -215,6 +216,48 @@ TEST_CASE("resume auto loads the newest whole checkpoint") {
   ErrorKind kind{};
   CHECK(contains(failure_of([&] { load_newest_checkpoint(run.path); }, &kind), "none of its 3 checkpoints is whole"));
   CHECK(kind == ErrorKind::data);
+}
+
+TEST_CASE("a checkpoint in a folder with another name is that of its manifest") {
+  const TemporaryFolder run;
+  const std::string folder = run / "checkpoints/";
+  {
+    CheckpointStore store(run.path, {.keep = 9});
+    for (const int number : {5, 8}) save(store, RandomSnapshot(1, number).snapshot);
+  }
+  log::add_file(run / "log.txt", log::Level::warning);
+  const auto warnings_of = [&run](const std::string& path, std::int64_t wanted) {
+    const std::size_t before = read_text(run / "log.txt").size();
+    CHECK(load_named_checkpoint(path).snapshot.step == wanted);
+    return read_text(run / "log.txt").substr(before);
+  };
+  fs::copy(folder + step(5), folder + "foo", fs::copy_options::recursive);
+  CHECK(warnings_of(folder + "foo", 5).empty());  // the name says nothing about a step
+  CHECK(warnings_of(folder + step(5) + "/", 5).empty());
+  fs::copy(folder + step(5), folder + step(77), fs::copy_options::recursive);
+  const std::string warning =
+      "step-00000077: the name of the folder says step 77, but its manifest says step 5, which counts: rename it";
+  CHECK(contains(warnings_of(folder + step(77), 5), warning));
+  CHECK(warnings_of(folder + "last", 8).empty());
+
+  // In the run directory it counts as a checkpoint of step 5, after the one that is named so.
+  CHECK(warnings_of(run.path, 8).empty());
+  std::vector<std::string> paths;
+  for (const CheckpointFolder& found : newest_checkpoints_first(run.path)) {
+    CHECK(found.step == (paths.empty() ? 8 : 5));
+    paths.push_back(found.path);
+  }
+  CHECK(paths == std::vector{folder + step(8), folder + step(5), folder + step(77)});
+  CHECK_FALSE(load_newest_checkpoint(run.path, 8));
+
+  // The newest checkpoint under the name of a later step stays the newest until the run saves another one.
+  fs::remove_all(folder + step(77));
+  fs::rename(folder + step(8), folder + step(99));
+  CHECK(contains(warnings_of(run.path, 8), "says step 99, but its manifest says step 8"));
+  CHECK(newest_checkpoint_by_manifest(run.path)->step == 8);
+  CheckpointStore again(run.path, {.keep = 9}, folder + step(99));
+  save(again, RandomSnapshot(2, 12).snapshot);
+  CHECK(load_newest_checkpoint(run.path)->snapshot.step == 12);
 }
 
 TEST_CASE("a run that goes on from an older checkpoint keeps it until a newer one is whole") {
