@@ -35,7 +35,7 @@ struct DatasetInfo {
   // If targets are tokens of text that is known: returns the number of bytes for which each token stands. Else empty.
   std::function<std::shared_ptr<const std::vector<float>>()> token_bytes;
   std::string fingerprint;         // hash of the samples; equal for a copy of the data
-  std::string warning;             // text about data that is not read; may be empty
+  std::string warning;             // text about data that is not read, or is rounded; may be empty
   bool ignores_positions = false;  // weights are a mask: positions of weight 0 do not exist for loss and metrics
   bool masks = false;              // samples are masks: bytes [height, width, 1] of class numbers
   // Samples are the targets: images of values, bytes [height, width, channels], which have transforms of their own.

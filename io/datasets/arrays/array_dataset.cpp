@@ -1,5 +1,6 @@
 // Makes data sets of arrays of samples, targets and weights.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -99,6 +100,32 @@ class ArrayInput {
   bool direct_ = false;      // samples are used in their stored type
 };
 
+// A warning if whole numbers among the targets are rounded, which names the first of them; "" otherwise. float32 has
+// all whole numbers up to 2^24, and of larger ones only those with at most 24 digits in base 2 before the zeros at the
+// end.
+std::string rounding_warning(const Array& y) {
+  if (!is_integer(y.type) || y.element_bytes() < 4) return "";
+  const std::int64_t n = y.shape.count(), each = n / y.shape[0];
+  constexpr std::int64_t at_once = 4096;
+  std::vector<std::int64_t> values(static_cast<std::size_t>(std::min(n, at_once)));
+  for (std::int64_t first = 0; first < n; first += at_once) {
+    const std::int64_t count = std::min(at_once, n - first);
+    convert(y, first, count, values.data());
+    for (std::int64_t i = 0; i < count; ++i) {
+      const std::int64_t value = values[static_cast<std::size_t>(i)];
+      const bool is_negative = value < 0 && y.type != ElementType::uint64;
+      const auto bits = is_negative ? 0 - static_cast<std::uint64_t>(value) : static_cast<std::uint64_t>(value);
+      if (bits == 0 || std::bit_width(bits) - std::countr_zero(bits) <= std::numeric_limits<float>::digits) continue;
+      return format(
+          "{}: the target {}{} is {:.0f} as float32, which has not all whole numbers above {}: subtract a "
+          "constant from the targets",
+          sample_name(y, (first + i) / each), is_negative ? "-" : "", bits,
+          static_cast<float>(bits) * (is_negative ? -1 : 1), 1 << std::numeric_limits<float>::digits);
+    }
+  }
+  return "";
+}
+
 // The shape [P...] of a sample's positions in an array of class numbers [n, P...] or [n, P..., 1].
 Shape positions_of(const Shape& y) {
   std::vector<std::int64_t> positions(y.sizes().begin() + 1, y.sizes().end());
@@ -138,6 +165,7 @@ class ArrayTarget {
     }
     info.target = Shape{each};
     check_target(declared, info);
+    if (!declared.training) info.warning = rounding_warning(y_);
   }
 
   const Array& array() const { return y_; }

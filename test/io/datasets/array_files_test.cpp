@@ -91,6 +91,36 @@ TEST_CASE("array files: a float64 value beyond the range of float32 is refused w
   CHECK(std::isinf(values_of(read_npy(folder / "x.npy"))[4]));
 }
 
+TEST_CASE("array files: a warning names the first target that float32 rounds") {
+  const TempFolder folder;
+  const auto warning = [&](const std::string& type, const std::string& shape, const std::string& bytes) {
+    write_file(folder / "x.npy", npy("<f4", "(3, 1)", raw(std::vector<float>{0.5, -1, 2})));
+    write_file(folder / "y.npy", npy(type, shape, bytes));
+    DeclaredInfo declared;
+    declared.use.target_values = true;
+    return array_dataset(read_npy(folder / "x.npy"), read_npy(folder / "y.npy"), declared)->info().warning;
+  };
+  using Signed = std::vector<std::int64_t>;
+  constexpr std::int64_t limit = 1 << 24;
+  CHECK(warning("<i8", "(3,)", raw(Signed{limit, -limit, limit + 2})).empty());
+  CHECK(
+      warning("<i8", "(3,)", raw(Signed{std::int64_t{1} << 62, 0, std::numeric_limits<std::int64_t>::min()})).empty());
+  CHECK_THAT(warning("<i8", "(3,)", raw(Signed{limit, limit + 1, limit + 3})),
+             Catch::EndsWith("y.npy, sample 1: the target 16777217 is 16777216 as float32, which has not all whole "
+                             "numbers above 16777216: subtract a constant from the targets"));
+  CHECK_THAT(warning("<i8", "(3, 2)", raw(Signed{1, 2, 3, 4, 5, -1764590461})),
+             Catch::Contains("y.npy, sample 2: the target -1764590461 is -1764590464 as float32"));
+  CHECK_THAT(warning("<i4", "(3,)", raw(std::vector<std::int32_t>{33554435, 1, 2})),
+             Catch::Contains("y.npy, sample 0: the target 33554435 is 33554436 as float32"));
+  CHECK_THAT(warning("<u8", "(3,)", raw(std::vector<std::uint64_t>{7, 9, (std::uint64_t{1} << 63) + 1})),
+             Catch::Contains("sample 2: the target 9223372036854775809 is 9223372036854775808 as float32"));
+  // Classes are whole numbers and stay so.
+  write_file(folder / "y.npy", npy("<i8", "(3,)", raw(Signed{limit, limit + 1, limit + 3})));
+  const auto classes = array_dataset(read_npy(folder / "x.npy"), read_npy(folder / "y.npy"), {});
+  CHECK(classes->info().warning.empty());
+  CHECK(classes->label(1) == limit + 1);
+}
+
 TEST_CASE("array files: float16 arrays are read as samples, targets and weights, with NumPy's values") {
   const TempFolder folder;
   // numpy.array([1, -2, 0.1, 65504, 6.1035e-05, 5.96e-08, -0.0, 0.333, inf], '<f2').tobytes(), and .astype('f4') of it
