@@ -23,7 +23,9 @@ struct Value<OneOrMore<T>> {
     return info;
   }
   static bool read(const Node& node, Reader& reader, OneOrMore<T>& value) {
-    if (!node.is_scalar()) return Value<std::vector<T>>::read(node, reader, value.items);
+    value.items.clear();
+    if (node.is_sequence()) return Value<std::vector<T>>::read(node, reader, value.items);
+    if (!node.is_scalar()) return reader.expected(node, type()), false;
     value.items.resize(1);
     return Value<T>::read(node, reader, value.items[0]);
   }
