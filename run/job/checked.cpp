@@ -159,12 +159,16 @@ Checked check_phase(const RunSpec& spec, const LaunchFlags& launch, bool measure
   return checked;
 }
 
-// Throws ConfigError if faults of the run would happen after its last step.
-void require_early_faults(const RunSpec& spec, std::int64_t steps_per_epoch) {
+// Throws ConfigError if faults of the run name a rank that it does not have, or would happen after its last step. The
+// run itself also tests what only its ranks know: the hosts, and what trainctl may do there.
+void require_possible_faults(const RunSpec& spec, int ranks, std::int64_t steps_per_epoch) {
   Reader reader;
   for (const Choice& fault : spec.faults) {
-    const std::string why = why_too_late(fault.as<FaultOptions>(), steps_of_run(spec.train, steps_per_epoch));
-    if (!why.empty()) reader.error(fault.location, why);
+    const auto& options = fault.as<FaultOptions>();
+    for (const std::string& why :
+         {why_no_rank(options, ranks), why_too_late(options, steps_of_run(spec.train, steps_per_epoch))}) {
+      if (!why.empty()) reader.error(fault.location, why);
+    }
   }
   reader.throw_if_failed();
 }
@@ -183,7 +187,7 @@ Checked check_config(const RunSpec& spec, const LaunchFlags& launch, bool measur
     }
     if (number == 0 || checked.memory.total() > largest.memory.total()) largest = std::move(checked);
   }
-  require_early_faults(spec, largest.steps_per_epoch);
+  require_possible_faults(spec, largest.ranks, largest.steps_per_epoch);
   largest.phases = std::move(phases);
   for (const std::string& warning : largest.warnings) log::warning(warning);
   return largest;

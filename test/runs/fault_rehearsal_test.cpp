@@ -169,6 +169,25 @@ TEST_CASE("faults that cannot happen are refused together before training") {
   CHECK(events(folder / "run", "step").empty());
 }
 
+TEST_CASE("a fault of a rank that the run does not have is refused with its line, by check and by run") {
+  const Folder folder;
+  const std::string config = folder.write("few.yaml", read_file(write_config(folder)) + R"(
+faults:
+  - kill: {rank: 1, step: 3}
+  - nan: {rank: 7, step: 50}
+)");
+  for (const Finished& refused : {trainctl(folder, {"check", config, "--ranks", "2"}),
+                                  trainctl(folder, {"run", config, "--ranks", "2", "--run-dir", folder / "few"})}) {
+    INFO(refused.errors);
+    CHECK(refused.code == 2);
+    CHECK(contains(refused.errors, "few.yaml:18:5: there is no rank 7 among 2 ranks: name one of 0 to 1"));
+    CHECK_FALSE(contains(refused.errors, "rank 1 among"));
+  }
+  // The check says all that is wrong with a fault at once.
+  CHECK(contains(trainctl(folder, {"check", config, "--ranks", "2"}).errors,
+                 "few.yaml:18:5: the fault would happen after 50 steps"));
+}
+
 TEST_CASE("a fault after the last step is refused with its line, by check and by run") {
   const Folder folder;
   const std::string config = folder.write("late.yaml", read_file(write_config(folder)) + R"(

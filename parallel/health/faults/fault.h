@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -50,6 +51,8 @@ struct FaultOptions : Options {
   virtual std::string text() const = 0;
   // The number of steps done when act() is called.
   virtual std::int64_t acts_after() const { return step; }
+  // The rank that it happens to, if the config names one.
+  virtual std::optional<int> named_rank() const { return std::nullopt; }
   // Returns why the fault cannot happen in this run, and what to do; "" if it can. Called on all ranks before training.
   virtual std::string why_impossible(const FaultScene& scene) const { return (void)scene, ""; }
   // Makes the fault happen. Called on all ranks after the same step.
@@ -67,6 +70,9 @@ std::string rehearsal_warning(const FaultList& faults, const std::string& run_di
 // Returns why a fault cannot happen in a run of this number of steps, and what to do; "" if it can. `steps`: 0 if it is
 // unknown.
 std::string why_too_late(const FaultOptions& fault, std::int64_t steps);
+
+// Returns why a fault cannot happen in a run of this number of ranks, and what to do; "" if it can.
+std::string why_no_rank(const FaultOptions& fault, int ranks);
 
 // Whether mark_fault() has marked a fault in the directory of a run.
 bool is_marked(const std::string& run_directory, std::size_t number, const Choice& fault);

@@ -30,12 +30,6 @@ bool is_daemon(pid_t process) {
   return process > 1 && std::find(daemons.begin(), daemons.end(), name_of(process)) != daemons.end();
 }
 
-struct RankFault : FaultOptions {
-  int rank = 0;
-
-  std::string why_impossible(const FaultScene& scene) const override { return why_no_rank(rank, scene); }
-};
-
 struct KillFault final : RankFault {
   static Keys<KillFault> keys() {
     return Keys<KillFault>("kill", "Kills a rank by the signal SIGKILL.")

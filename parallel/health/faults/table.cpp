@@ -37,10 +37,11 @@ std::string why_too_late(const FaultOptions& fault, std::int64_t steps) {
                 counted(fault.acts_after(), "step"), steps);
 }
 
-std::string why_no_rank(int rank, const FaultScene& scene) {
-  if (rank < scene.ranks()) return "";
-  return format("there is no rank {} among {}: name one of 0 to {}", rank, counted(scene.ranks(), "rank"),
-                scene.ranks() - 1);
+std::string why_no_rank(const FaultOptions& fault, int ranks) {
+  const std::optional<int> rank = fault.named_rank();
+  if (!rank || *rank < ranks) return "";
+  return format("there is no rank {} among {}: name {}, or train on more ranks", *rank, counted(ranks, "rank"),
+                ranks == 1 ? "rank 0" : format("one of 0 to {}", ranks - 1));
 }
 
 std::string why_no_host(const std::string& host, const FaultScene& scene) {

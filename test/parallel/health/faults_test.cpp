@@ -141,10 +141,29 @@ TEST_CASE("a fault that a run cannot have is refused") {
     return faults_of("faults: [" + fault + "]")[0].as<FaultOptions>().why_impossible(scene);
   };
   CHECK(why("kill: {rank: 3, step: 1}").empty());
-  CHECK(why("kill: {rank: 4, step: 1}") == "there is no rank 4 among 4 ranks: name one of 0 to 3");
+  CHECK(why("kill: {rank: 4, step: 1}") ==
+        "there is no rank 4 among 4 ranks: name one of 0 to 3, or train on more ranks");
   CHECK(why("lose_host: {host: n2, step: 1}").empty());
   CHECK(why("lose_host: {host: n5, step: 1}") == "no rank runs on a host 'n5': name n2");
   CHECK(why("lose_host: {host: n1, step: 1}").starts_with("rank 0 and the command itself run on n1"));
+}
+
+TEST_CASE("every fault that names a rank is refused if the run has no such rank") {
+  int named = 0;
+  for (const Section& section : fault_choices().choices) {
+    if (section.find("rank") == nullptr) continue;
+    const std::string steps = section.find("steps") == nullptr ? "" : ", steps: 2";
+    const FaultList faults =
+        faults_of(format("faults: [{}: {{rank: 7, step: 3{}}}, full_disk: {{step: 3}}]", section.name, steps));
+    CAPTURE(section.name);
+    const auto why = [&](std::size_t i, int ranks) { return why_no_rank(faults[i].as<FaultOptions>(), ranks); };
+    CHECK(why(0, 8).empty());
+    CHECK(why(0, 7) == "there is no rank 7 among 7 ranks: name one of 0 to 6, or train on more ranks");
+    CHECK(why(0, 1) == "there is no rank 7 among 1 rank: name rank 0, or train on more ranks");
+    CHECK(why(1, 1).empty());
+    ++named;
+  }
+  CHECK(named == 5);
 }
 
 TEST_CASE("a host is lost only if its launcher's daemon has started the ranks") {
