@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Makes test/golden/tokenizers/steps.json: what tokenizers makes of texts by steps with regular expressions, by byte-level vocabularies that lack bytes,
-by the decoder Metaspace, and by the options of SentencePiece's models.
+by the decoder Metaspace, by Metaspace at the beginning of a text, and by the options of SentencePiece's models.
 
     python3 -m venv venv && venv/bin/pip install tokenizers==0.23.3 sentencepiece==0.2.3
     venv/bin/python test/golden/make_regexes.py
@@ -105,6 +105,32 @@ def vocabularies():
         yield tokenizer, ["\u2581\u2581|a", " |a", "\u2581\u2581a\u2581|\u2581a", "a|\u2581\u2581|\u2581a", "\u2581a|\u2581a"]
 
 
+def beginnings():
+    """Metaspace marks the piece that begins where the text begins, before normalizers: the first character may have been removed or replaced."""
+    replace, sequence = normalizers.Replace, normalizers.Sequence
+    chains = [
+        None, normalizers.NFKC(), normalizers.NFD(), normalizers.Lowercase(), normalizers.Strip(), normalizers.Strip(left=False, right=True),
+        normalizers.StripAccents(), normalizers.Nmt(), normalizers.BertNormalizer(), normalizers.Prepend("x,"), sequence([normalizers.Prepend("\u2581"), replace(" ", "\u2581")]),
+        replace("a", "x"), replace("ab", "x"), replace("ab", "xy"), replace("a", "xyz"), replace("a", ""), replace("ab", ""), replace(Regex(" {2,}"), " "),
+        replace(Regex("^ +"), ""), replace(Regex("^ +"), "x"), replace(Regex("^|b"), "y"), sequence([normalizers.Strip(right=False), normalizers.Prepend("x")]),
+        sequence([replace("ab", "c"), normalizers.Prepend("x")]), sequence([normalizers.Prepend("ab"), replace("ab", "c")]),
+        sequence([normalizers.NFD(), normalizers.StripAccents()]), sequence([normalizers.NFD(), replace("e", "")]), sequence([normalizers.NFKC(), normalizers.Strip()]),
+        sequence([normalizers.NFKC(), replace("f", ""), normalizers.Lowercase()]), sequence([normalizers.Prepend("x y"), replace("x ", "")]),
+    ]
+    texts = ["hello", "  ello  yell", " ab ab", "ab ab", "aab", "abc", "\u00e9a", "e\u0301 b", "\u0301a b", "\u4e2d a", "\t ab", "\x01ab c", "<s>ab", "<s> ab", "ab<s>ab",
+             "  ", "\u200bab", "\ufb01 a", " <s>ab", "b<n>ab", "  <n>ab", ",ab", "(ab)a,b", "\u3000ab"]
+    characters = ["\u2581", *" abcehilofxyAB,()e\u00e9\u0301\u4e2d"]
+    for chain in chains:
+        for before in ([], [pre_tokenizers.WhitespaceSplit()], [pre_tokenizers.Punctuation("removed")]):
+            tokenizer = Tokenizer(models.BPE(vocab={c: i for i, c in enumerate(["?", *dict.fromkeys(characters)])}, merges=[], unk_token="?"))
+            if chain is not None:
+                tokenizer.normalizer = chain
+            tokenizer.pre_tokenizer = pre_tokenizers.Sequence([*before, pre_tokenizers.Metaspace(prepend_scheme="first")])
+            tokenizer.add_special_tokens([AddedToken("<s>", normalized=False)])
+            tokenizer.add_tokens([AddedToken("<n>", normalized=True)])
+            yield tokenizer, texts
+
+
 def models_of_sentencepiece():
     """Models whose options decide how the beginning of a text and the unknown token are decoded."""
     for name, dummy, extra in (("plain", False, False), ("dense", True, True)):
@@ -122,6 +148,6 @@ def models_of_sentencepiece():
 
 
 cases = [{"texts": TEXTS}, *splits(), *runs(), *replacements(), *models_of_sentencepiece()]
-for each, given in vocabularies():
+for each, given in [*vocabularies(), *beginnings()]:
     cases.append({"tokenizer": json.loads(each.to_str()), "encodings": list(encodings(each, given))})
 (pathlib.Path(__file__).parent / "tokenizers" / "steps.json").write_text("[\n" + ",\n".join(json.dumps(case, ensure_ascii=False, separators=(",", ":")) for case in cases) + "\n]\n")

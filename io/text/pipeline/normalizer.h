@@ -1,6 +1,7 @@
 // Changes a text before it is split, by the steps that tokenizer.json calls normalizers.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -12,6 +13,9 @@ class Normalizer {
   virtual ~Normalizer() = default;
   // Replaces `text` by the normalized text. Threads may share the object.
   virtual void normalize(std::string& text) const = 0;
+  // The first `begin` bytes of `text` stand for the first character of the text before all normalizers. Returns the
+  // number of such bytes of the normalized text, as tokenizers aligns both; 0: the character was removed.
+  virtual std::size_t begin_after(const std::string& text, std::size_t begin) const;
   // Whether texts may have bytes that are not UTF-8, which stay as they are.
   virtual bool takes_any_bytes() const { return false; }
 };

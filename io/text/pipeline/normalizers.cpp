@@ -1,6 +1,9 @@
 // The normalizers of tokenizer.json that need no tables of their own.
 #include "io/text/pipeline/normalizer.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "io/text/pipeline/regex.h"
 #include "io/text/unicode/characters.h"
 #include "io/text/unicode/normal_form.h"
@@ -21,6 +24,12 @@ void replace_characters(std::string& text, const Append& append) {
   text.swap(out);
 }
 
+// The number of bytes of a match's replacement that stand for the beginning of a text, of which the first `begin` bytes
+// do. In tokenizers a replacement stands for the last character that it replaces.
+std::size_t begin_of_replacement(std::size_t match_end, std::size_t begin, const std::string& by) {
+  return match_end <= begin ? by.size() : 0;
+}
+
 class UnicodeNormalizer final : public Normalizer {
  public:
   explicit UnicodeNormalizer(NormalForm form) : form_(form) {}
@@ -29,6 +38,15 @@ class UnicodeNormalizer final : public Normalizer {
     out.reserve(text.size());
     append_normal_form(text, form_, out);
     text.swap(out);
+  }
+  // Marks after the beginning may be joined with it.
+  std::size_t begin_after(const std::string& text, std::size_t begin) const override {
+    if (begin == 0) return 0;
+    std::string whole, first;
+    append_normal_form(text, form_, whole);
+    append_normal_form(std::string_view(text).substr(0, begin), form_, first);
+    if (whole.empty()) return 0;
+    return whole.starts_with(first) ? first.size() : first_character(whole).length;
   }
   bool takes_any_bytes() const override { return true; }
 
@@ -62,17 +80,28 @@ class Strip final : public Normalizer {
  public:
   Strip(bool left, bool right) : left_(left), right_(right) {}
   void normalize(std::string& text) const override {
-    std::size_t begin = text.size(), end = 0;  // of what is not white space
+    const auto [begin, end] = stripped(text);
+    if (right_) text.resize(end);
+    if (left_) text.erase(0, std::min(begin, text.size()));
+  }
+  std::size_t begin_after(const std::string& text, std::size_t begin) const override {
+    const auto [first, end] = stripped(text);
+    const std::size_t kept = right_ ? std::min(begin, end) : begin;
+    return left_ ? kept - std::min(kept, first) : kept;
+  }
+
+ private:
+  // The begin and the end of what is not white space.
+  static std::pair<std::size_t, std::size_t> stripped(const std::string& text) {
+    std::size_t begin = text.size(), end = 0;
     for (std::size_t at = 0; at < text.size();) {
       const Character character = first_character(std::string_view(text).substr(at));
       if (!is_white_space(character.code)) begin = std::min(begin, at), end = at + character.length;
       at += character.length;
     }
-    if (right_) text.resize(end);
-    if (left_) text.erase(0, std::min(begin, text.size()));
+    return {begin, end};
   }
 
- private:
   bool left_, right_;
 };
 
@@ -81,6 +110,9 @@ class PrependText final : public Normalizer {
   explicit PrependText(std::string text) : text_(std::move(text)) {}
   void normalize(std::string& text) const override {
     if (!text.empty()) text.insert(0, text_);
+  }
+  std::size_t begin_after(const std::string&, std::size_t begin) const override {
+    return begin == 0 ? 0 : begin + text_.size();
   }
 
  private:
@@ -101,6 +133,14 @@ class ReplaceText final : public Normalizer {
     }
     text = out.append(text, done);
   }
+  std::size_t begin_after(const std::string& text, std::size_t begin) const override {
+    std::size_t after = begin;
+    for (std::size_t at = text.find(text_); at < begin; at = text.find(text_, at + text_.size())) {
+      const std::size_t end = at + text_.size();
+      after += begin_of_replacement(end, begin, by_) - (std::min(end, begin) - at);
+    }
+    return after;
+  }
 
  private:
   std::string text_, by_;
@@ -116,6 +156,14 @@ class ReplaceRegex final : public Normalizer {
       out.append(text, done, matches.begin() - done).append(by_);
     }
     text = out.append(text, done);
+  }
+  std::size_t begin_after(const std::string& text, std::size_t begin) const override {
+    std::size_t after = begin;
+    for (RegexMatches matches(regex_, text); matches.next() && (matches.begin() < begin || matches.end() == 0);) {
+      const std::size_t end = matches.end();
+      after += begin_of_replacement(end, begin, by_) - (std::min(end, begin) - matches.begin());
+    }
+    return after;
   }
 
  private:
@@ -176,6 +224,12 @@ class BertNormalizer final : public Normalizer {
 };
 
 }  // namespace
+
+std::size_t Normalizer::begin_after(const std::string& text, std::size_t begin) const {
+  std::string first = text.substr(0, begin);
+  normalize(first);
+  return first.size();
+}
 
 std::unique_ptr<Normalizer> make_unicode_normalizer(NormalForm form) {
   return std::make_unique<UnicodeNormalizer>(form);

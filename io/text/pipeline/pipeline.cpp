@@ -6,13 +6,17 @@
 #include "io/text/models/piece_cache.h"
 #include "io/text/models/vocabulary.h"
 #include "io/text/pipeline/growth.h"
+#include "io/text/unicode/characters.h"
 
 namespace trainctl {
 namespace {
 
-void normalize(std::string& text, const std::vector<std::unique_ptr<Normalizer>>& normalizers) {
+// `begin`: see Normalizer::begin_after(); null if no step reads it.
+void normalize(std::string& text, const std::vector<std::unique_ptr<Normalizer>>& normalizers,
+               std::size_t* begin = nullptr) {
   const std::size_t most = most_of(text.size());
   for (const auto& normalizer : normalizers) {
+    if (begin != nullptr) *begin = normalizer->begin_after(text, *begin);
     normalizer->normalize(text);
     if (text.size() > most) throw_grown();
   }
@@ -43,6 +47,7 @@ class Pipeline final : public Tokenizer {
       if (token.special) special_.push_back({token.text, token.id});
     }
     for (const auto& normalizer : parts_.normalizers) any_bytes_ &= normalizer->takes_any_bytes();
+    for (const auto& step : parts_.steps) reads_begin_ |= step->reads_begin();
     std::sort(special_.begin(), special_.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
   }
 
@@ -68,6 +73,7 @@ class Pipeline final : public Tokenizer {
   AddedTokens all_, raw_, normalized_;
   TokenId size_ = 0;
   bool any_bytes_ = false;
+  bool reads_begin_ = false;  // whether a step treats the beginning of a text in another way
   std::vector<SpecialToken> special_;
 };
 
@@ -82,29 +88,34 @@ class Pipeline::PipelineEncoder final : public Encoder {
     pipeline_.raw_.cut(
         text, special_,
         [&](std::string_view part) {
-          const bool begins = part.data() == text.data();
-          const std::string_view normal = normalized(part);
+          const bool begins = pipeline_.reads_begin_ && !part.empty() && part.data() == text.data();
+          std::size_t begin = begins ? first_character(part).length : 0;
+          const std::string_view normal = normalized(part, begins ? &begin : nullptr);
+          pieces_.begin = normal.substr(0, begin);
           pipeline_.normalized_.cut(
               normal, special_,
-              [&](std::string_view piece) { encode_part(piece, begins && piece.data() == normal.data(), ids); }, token);
+              [&, first = pieces_.begin](std::string_view piece) {
+                pieces_.begin = first;
+                encode_part(piece, ids);
+              },
+              token);
         },
         token);
   }
 
  private:
-  std::string_view normalized(std::string_view text) {
+  std::string_view normalized(std::string_view text, std::size_t* begin) {
     if (pipeline_.parts_.normalizers.empty()) return text;
     text_ = text;
-    normalize(text_, pipeline_.parts_.normalizers);
+    normalize(text_, pipeline_.parts_.normalizers, begin);
     return text_;
   }
 
-  void encode_part(std::string_view text, bool begins, std::vector<TokenId>& ids) {
+  void encode_part(std::string_view text, std::vector<TokenId>& ids) {
     if (text.empty()) return;
     if (pipeline_.parts_.splitter) return cache_.encode(text, *pipeline_.parts_.splitter, ids);
     pieces_.texts.clear();
     pieces_.pieces.assign(1, text);
-    pieces_.at_begin = begins;
     pieces_.left = most_of(text.size());
     for (const auto& step : pipeline_.parts_.steps) step->split(pieces_);
     for (const std::string_view piece : pieces_.pieces) cache_.encode(piece, ids);

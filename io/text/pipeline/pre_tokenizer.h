@@ -2,7 +2,9 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,14 +18,34 @@ namespace trainctl {
 struct Pieces {
   std::vector<std::string_view> pieces;
   std::deque<std::string> texts;
-  bool at_begin = false;  // the first piece is the beginning of the whole text
-  std::size_t left = 0;   // the number of bytes that steps may still keep
+  // What stands for the first character of the whole text, before normalizers; empty if no piece has it.
+  std::string_view begin;
+  std::size_t left = 0;  // the number of bytes that steps may still keep
+
+  // Whether a piece begins where the whole text begins.
+  bool is_begin(std::string_view piece) const {
+    const std::less<> before;
+    return !before(piece.data(), begin.data()) && before(piece.data(), begin.data() + begin.size());
+  }
 
   // Keeps a text, and returns a view of it. Throws Error{data} if steps keep too many bytes.
   std::string_view keep(std::string text) {
     if (text.size() > left) throw_grown();
     left -= text.size();
     return texts.emplace_back(std::move(text));
+  }
+
+  // Replaces each piece by the text that change(piece, is_begin(piece)) returns; a piece for which it returns no value
+  // stays.
+  template <class Change>
+  void change_each(const Change& change) {
+    std::string_view changed;  // the new `begin`
+    for (std::string_view& piece : pieces) {
+      const bool begins = is_begin(piece);
+      if (std::optional<std::string> text = change(piece, begins)) piece = keep(std::move(*text));
+      if (begins && changed.empty()) changed = piece.substr(0, 1);
+    }
+    begin = changed;
   }
 };
 
@@ -32,6 +54,8 @@ class SplitStep {
   virtual ~SplitStep() = default;
   // Replaces each piece by the pieces into which the step splits it; none is empty.
   virtual void split(Pieces& pieces) const = 0;
+  // Whether the step reads Pieces::begin.
+  virtual bool reads_begin() const { return false; }
 };
 
 // What happens to a part of a text that matches a pattern.
@@ -48,7 +72,8 @@ std::unique_ptr<SplitStep> make_character_step(CharacterTest test, MatchedPart p
 std::unique_ptr<SplitStep> make_literal_step(std::string literal, MatchedPart part, bool inverted);
 // \w+|[^\w\s]+; white space is removed.
 std::unique_ptr<SplitStep> make_word_step();
-// Metaspace: spaces become `replacement`, which is also put in front if `prepend` says so.
+// Metaspace: spaces become `replacement`, which is also put in front if `prepend` says so. `first`: of the piece that
+// begins where the whole text begins.
 enum class Prepend { always, first, never };
 std::unique_ptr<SplitStep> make_metaspace_step(std::string replacement, Prepend prepend, bool split);
 // A regular expression that no Pattern has, compiled by PCRE2. Throws Error{data} that says where the expression is

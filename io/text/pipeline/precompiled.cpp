@@ -52,6 +52,14 @@ class PrecompiledNormalizer final : public Normalizer {
     }
     text.swap(out);
   }
+  // tokenizers leaves the alignment to the beginning to the next character if the first one is removed.
+  std::size_t begin_after(const std::string& text, std::size_t begin) const override {
+    if (begin == 0) return 0;
+    std::string whole = text;
+    normalize(whole);
+    const std::size_t first = whole.empty() ? 0 : first_character(whole).length;
+    return std::min(whole.size(), std::max(first, Normalizer::begin_after(text, begin)));
+  }
 
  private:
   // The bytes of the first grapheme cluster of a text.

@@ -34,9 +34,9 @@ class PatternStep final : public SplitStep {
 class PrefixSpaceStep final : public SplitStep {
  public:
   void split(Pieces& pieces) const override {
-    for (std::string_view& piece : pieces.pieces) {
-      if (piece.front() != ' ') piece = pieces.keep(" " + std::string(piece));
-    }
+    pieces.change_each([](std::string_view piece, bool) {
+      return piece.front() == ' ' ? std::optional<std::string>() : " " + std::string(piece);
+    });
   }
 };
 
@@ -118,18 +118,17 @@ class MetaspaceStep final : public SplitStep {
       : replacement_(std::move(replacement)), prepend_(prepend), split_(split) {}
 
   void split(Pieces& pieces) const override {
-    for (std::size_t i = 0; i < pieces.pieces.size(); ++i) {
-      const std::string_view piece = pieces.pieces[i];
+    pieces.change_each([this](std::string_view piece, bool begins) -> std::optional<std::string> {
       std::string text;
-      const bool begins = piece.starts_with(' ') || piece.starts_with(replacement_);
-      if (!begins && (prepend_ == Prepend::always || (prepend_ == Prepend::first && pieces.at_begin && i == 0))) {
-        text = replacement_;
-      }
+      const bool has_space = piece.starts_with(' ') || piece.starts_with(replacement_);
+      const bool prepends = prepend_ == Prepend::always || (prepend_ == Prepend::first && begins);
+      if (!has_space && prepends) text = replacement_;
       for (const char c : piece) c == ' ' ? text += replacement_ : text += c;
-      pieces.pieces[i] = pieces.keep(std::move(text));
-    }
+      return text;
+    });
     if (split_) LiteralStep(replacement_, MatchedPart::merged_with_next, false).split(pieces);
   }
+  bool reads_begin() const override { return prepend_ == Prepend::first; }
 
  private:
   std::string replacement_;
