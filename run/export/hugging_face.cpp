@@ -16,6 +16,7 @@
 #include "io/hugging_face/kept_values.h"
 #include "io/hugging_face/writer.h"
 #include "run/export/formats.h"
+#include "run/export/image_processor.h"
 #include "run/export/network.h"
 #include "run/export/tokenizer_files.h"
 
@@ -91,7 +92,7 @@ std::optional<std::int64_t> positions_of(const Json& config) {
 // Removes the files of an earlier export that describe its network and tokens, so that an export that is interrupted
 // leaves no folder that loads.
 void remove_descriptions(const std::string& folder, bool has_tokenizer) {
-  std::vector<std::string> names{"config.json", "generation_config.json"};
+  std::vector<std::string> names{"config.json", "generation_config.json", image_processor_file};
   if (!has_tokenizer) {
     for (const char* name :
          {"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "tokenizer.model", "spiece.model"}) {
@@ -148,7 +149,9 @@ ExportedFile write_hugging_face(const std::string& path, const ExportedRun& run)
   remove_descriptions(path, copies);
   const std::int64_t bytes = write_hugging_face_weights(path, description.network.tensors, weights, run.dtype);
   use.positions = positions_of(config);
-  if (copies) {
+  if (const Shape& sample = description.network.sample; sample.rank() == 3) {
+    write_image_processor(run, sample.back(), path);
+  } else if (copies) {
     write_tokenizer_files(*tokenizer, use, path);
   } else {
     warn_of_ids(run.spec, tokenizer);

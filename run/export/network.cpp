@@ -93,6 +93,12 @@ StoredInput stored_input(const DataOptions& options, const std::string& name, co
   return result;
 }
 
+std::optional<StoredInput> only_stored_input(const RunSpec& spec, const SnapshotMetadata& metadata) {
+  const std::vector<KeptInput> kept = kept_of(metadata);
+  if (kept.size() != 1) return std::nullopt;
+  return stored_input(spec.data, input_names(spec.model)[0], kept[0]);
+}
+
 std::vector<ModelInput> transformed_inputs(const RunSpec& spec, const SnapshotMetadata& metadata) {
   const std::vector<KeptInput> kept = kept_of(metadata);
   std::vector<ModelInput> inputs;
@@ -113,17 +119,16 @@ std::vector<ModelInput> transformed_inputs(const RunSpec& spec, const SnapshotMe
 }
 
 ExportedNetwork exported_network(const RunSpec& spec, const SnapshotMetadata& metadata, bool preprocess) {
-  const std::vector<KeptInput> kept = kept_of(metadata);
-  if (preprocess && kept.size() != 1) {
+  BuildOptions options;
+  std::optional<StoredInput> stored;
+  options.training = false;
+  if (preprocess) stored = only_stored_input(spec, metadata);
+  if (preprocess && !stored) {
     throw Error(ErrorKind::config,
                 "--preprocess requires a network of one input and a checkpoint that records how it is read",
                 "export without it");
   }
-  BuildOptions options;
-  std::optional<StoredInput> stored;
-  options.training = false;
-  if (preprocess) {
-    stored = stored_input(spec.data, input_names(spec.model)[0], kept[0]);
+  if (stored) {
     options.inputs = {stored->input};
   } else {
     options.inputs = transformed_inputs(spec, metadata);

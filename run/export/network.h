@@ -33,6 +33,10 @@ struct StoredInput {
 // network has no layer.
 StoredInput stored_input(const DataOptions& options, const std::string& name, const KeptInput& kept);
 
+// Returns the stored input of a run's network of one input; no value if the network has several inputs, or an older
+// trainctl wrote the checkpoint. Throws the errors of stored_input(). `metadata`: of the checkpoint.
+std::optional<StoredInput> only_stored_input(const RunSpec& spec, const SnapshotMetadata& metadata);
+
 // The inputs of a run's network for transformed samples. `metadata`: of the checkpoint. The shapes of several inputs
 // are those of the data or of the config.
 std::vector<ModelInput> transformed_inputs(const RunSpec& spec, const SnapshotMetadata& metadata);

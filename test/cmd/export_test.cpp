@@ -221,6 +221,66 @@ train: {batch_size: 2, max_steps: 1, optimizer: adam, loss: {name: sparse_catego
   }
 }
 
+TEST_CASE("export describes how a vision transformer's images are resized and scaled, if transformers can do that") {
+  const Folder folder;
+  std::vector<std::uint8_t> x(6 * 10 * 12 * 2);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<std::uint8_t>(i * 7919 % 251);
+  folder.write("x.npy", npy("|u1", "(6, 10, 12, 2)", raw(x)));
+  folder.write("floats.npy", npy("<f4", "(6, 10, 12, 2)", raw(std::vector<float>(x.begin(), x.end()))));
+  folder.write("y.npy", npy("<i8", "(6,)", raw(std::vector<std::int64_t>{0, 1, 2, 2, 1, 0})));
+  folder.write("vit.yaml", R"(
+data: {dataset: npy, x: x.npy, y: y.npy}
+model:
+  preset: vit_b16
+  with: {classes: 3, patch: 4, layers: 1, heads: 2, head_size: 3, width: 6, mlp: 8}
+train: {batch_size: 6, max_steps: 1, optimizer: adam, loss: sparse_categorical_crossentropy}
+)");
+  int number = 0;
+  const auto exported_with = [&](const std::string& transform, const std::string& file) {
+    const std::string name = "run" + std::to_string(number++);
+    const Finished trained = trainctl(folder, {"run", "vit.yaml", "--ranks", "1", "--run-dir", name, "--set",
+                                               "data.transform=" + transform, "--set", "data.x=" + file});
+    CAPTURE(transform, tail(trained.errors));
+    REQUIRE(trained.code == 0);
+    const Finished run = exported(folder, {name, "--format", "huggingface", "-o", "made", "--force"});
+    CAPTURE(tail(run.errors));
+    REQUIRE(run.code == 0);
+    const std::string path = folder / "made/preprocessor_config.json";
+    CHECK(std::filesystem::exists(path) != contains(run.errors, "no preprocessor_config.json is written: "));
+    return std::filesystem::exists(path) ? read_file(path) : run.errors;
+  };
+  const std::string resize = "{resize: [8, 8]}";
+  const auto made =
+      exported_with("[" + resize + ", {rescale: 1/255}, {normalize: {mean: [0.3, 0.6], std: [0.2, 0.7]}}]", "x.npy");
+  CHECK(Json::parse(made) == Json({{"image_processor_type", "ViTImageProcessor"},
+                                   {"do_resize", true},
+                                   {"size", {{"height", 8}, {"width", 8}}},
+                                   {"resample", 2},
+                                   {"do_convert_rgb", false},
+                                   {"do_rescale", true},
+                                   {"rescale_factor", 1.0 / 255},
+                                   {"do_normalize", true},
+                                   {"image_mean", {0.3, 0.6}},
+                                   {"image_std", {0.2, 0.7}}}));
+  // trainctl reads it as the transforms of the run.
+  REQUIRE(trainctl(folder, {"import", "made", "-o", "again"}).code == 0);
+  CHECK(contains(read_file(folder / "again/made.yaml"),
+                 "[{resize: [8, 8]}, {rescale: 1/255}, {normalize: {mean: [0.3, 0.6], std: [0.2, 0.7]}}]"));
+
+  const Json scaled = Json::parse(exported_with("[" + resize + ", {rescale: 1/255}]", "x.npy"));
+  CHECK(scaled["rescale_factor"] == 1.0 / 255);
+  CHECK(scaled["do_normalize"] == false);
+  const Json shifted = Json::parse(exported_with("[" + resize + ", {rescale: {scale: 1/127.5, offset: -1}}]", "x.npy"));
+  CHECK(shifted["image_mean"] == Json({0.5, 0.5}));
+  CHECK(shifted["image_std"] == Json({0.5, 0.5}));
+  CHECK(Json::parse(exported_with("[" + resize + "]", "x.npy"))["do_rescale"] == false);
+
+  CHECK(contains(exported_with("[{resize: 8}, {center_crop: 8}]", "x.npy"),
+                 "crops images or resizes their shorter side"));
+  CHECK(contains(exported_with("[" + resize + "]", "floats.npy"), "are arrays of values and not images"));
+  CHECK(contains(exported_with("[" + resize + ", {rescale: -1}]", "x.npy"), "a number that is not positive"));
+}
+
 TEST_CASE("export refuses networks that transformers does not have") {
   const Folder folder;
   train(folder);
