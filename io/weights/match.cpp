@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "core/base/format.h"
 #include "core/layers/model/weights_options.h"
@@ -222,8 +223,11 @@ class Matcher {
     return skipped;
   }
 
+  // The location of the option is in a config; an import has no config and gives the file itself, which is named once.
   void error(std::string message) {
-    reader_.error(options_.file.location, format("{}: {}", options_.file.value.text, message));
+    const bool is_config = use_ == WeightsUse::config;
+    reader_.error(options_.file.location,
+                  is_config ? format("{}: {}", options_.file.value.text, message) : std::move(message));
   }
   void report_unknown_names() {
     std::string file_names, network_names;
