@@ -76,9 +76,12 @@ struct EinsumDenseOptions final : ChainedLayer {
     std::vector<std::int64_t> of_kernel = last;
     of_kernel.insert(of_kernel.end(), sizes.begin(), sizes.end());
     const TensorId product = append_product(layer, inputs[0].tensor, rows, Shape(last), Shape(of_kernel), Shape(sizes));
-    const TensorId y = layer.activate(product, activation);
-    if (made == 1) return layer.output(y);
-    return layer.output(reshaped(layer, y, rows, sizes));
+    if (made == 1) return layer.output(layer.activate(product, activation));
+    // An element-wise activation follows the product directly, so that it can be fused. Others need the last dimension.
+    if (activation_function(activation).kind == ActivationKind::none) {
+      return layer.output(layer.activate(reshaped(layer, product, rows, sizes), activation));
+    }
+    return layer.output(reshaped(layer, layer.activate(product, activation), rows, sizes));
   }
   const Choice* final_activation() const override { return &activation; }
 

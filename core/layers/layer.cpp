@@ -7,6 +7,7 @@
 #include "core/graph/ops/elementwise/softmax.h"
 #include "core/graph/ops/masks.h"
 #include "core/layers/activations.h"
+#include "core/layers/expression/layer_expression.h"
 #include "core/layers/model/expansion.h"
 #include "core/layers/model/names.h"
 
@@ -142,6 +143,9 @@ TensorId Layer::activate(TensorId x, const Choice& activation) {
                      logits[static_cast<std::size_t>(output_)];
   if (folds && final_activation_of(activation) != FinalActivation::none) return x;
   if (activation.name == "softmax") return op(std::make_shared<Softmax>(), {x})[0];
+  if (const std::string_view text = activation_expression(activation); !text.empty()) {
+    return value_of(*this, text, {{"x", x}});
+  }
   const ActivationFunction function = activation_function(activation);
   if (function.kind == ActivationKind::none) return x;
   return op(std::make_shared<Activation>(function), {x})[0];

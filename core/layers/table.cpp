@@ -49,6 +49,8 @@ const ChoiceTable& layer_choices() {
                                      conv3d_transpose(),
                                      conv1d(),
                                      conv1d_transpose(),
+                                     depthwise_conv1d(),
+                                     separable_conv1d(),
                                      MaxPooling2dOptions::keys(),
                                      AveragePooling2dOptions::keys(),
                                      GlobalMaxPooling2dOptions::keys(),

@@ -210,18 +210,29 @@ class Importer {
 
   void note_masks() {
     static const std::set<std::string> heads{"multi_head_attention", "group_query_attention"};
-    bool attends = false, pads = false;
+    static const std::set<std::string> others{"attention", "additive_attention", "transformer_encoder",
+                                              "transformer_decoder"};
+    bool attends = false, has_heads = false, pads = false;
     for (const Translation& translation : translations_) {
       for (const TranslatedLayer& layer : translation.layers) {
-        attends = attends || heads.contains(layer.kind);
+        has_heads = has_heads || heads.contains(layer.kind);
+        attends = attends || has_heads || others.contains(layer.kind);
         pads = pads || layer.kind == "masking" || layer.options.find("mask_zero") != nullptr;
       }
     }
     if (!attends || !pads) return;
+    std::string note;
+    if (has_heads) {
+      note =
+          "Padding masks go on after layers of attention with heads. In Keras 3.15 such a layer removes the masks of "
+          "its inputs, so that layers that also read these inputs do not see them; values at padding may differ there, "
+          "and with them the result of a layer without masks that reads padding, such as Flatten or "
+          "GlobalMaxPooling1D. ";
+    }
     notes_.push_back(
-        "Padding masks go on after layers of attention with heads. In Keras 3.15 such a layer removes the masks of its "
-        "inputs, so that layers that also read these inputs do not see them; values at padding may differ there, and "
-        "with them the result of a layer without masks that reads padding, such as Flatten or GlobalMaxPooling1D.");
+        note +
+        "A query that sees no key, as in a sample that is only padding, gets zeros from attention here; in "
+        "Keras it gets the mean of all values.");
   }
 
   // Says that results differ by rounding from those of layers that Keras computes in a shorter dtype.
@@ -255,6 +266,7 @@ class Importer {
     ModelOptions options;
     section_of<ModelOptions>().read(model, reader_, &options);
     reader_.throw_if_failed();
+    options.weights->file.value.text = path_;  // errors name the file as the user did
     BuildOptions build_options{.inputs = {}, .training = false};
     for (const std::size_t i : network_.inputs) {
       ModelInput input{network_.inputs.size() == 1 ? "" : network_.uses[i].name, network_.uses[i].sample, {}};

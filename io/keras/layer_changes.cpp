@@ -168,4 +168,18 @@ void spectral_normalization(LayerReader& reader, Translation& result) {
   append(result.layers[0].options, "layers", reader.wrapped());
 }
 
+// The inner layer is named by its role, as in Keras' files.
+void time_distributed(LayerReader& reader, Translation& result) {
+  Node layers = reader.wrapped();
+  if (!layers.items.empty()) {
+    Node& first = layers.items[0];
+    const std::string kind = first.is_map() ? first.entries[0].key : first.text;
+    Node options = first.is_map() ? first.entries[0].value : map_node();
+    append(options, "name", scalar_node("layer"));
+    first = map_node();
+    append(first, kind, std::move(options));
+  }
+  append(result.layers[0].options, "layers", std::move(layers));
+}
+
 }  // namespace trainctl::keras

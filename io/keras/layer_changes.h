@@ -26,6 +26,7 @@ void einsum_dense(LayerReader& reader, Translation& result);
 void decoder(LayerReader& reader, Translation& result);
 void stft_spectrogram(LayerReader& reader, Translation& result);
 void spectral_normalization(LayerReader& reader, Translation& result);
+void time_distributed(LayerReader& reader, Translation& result);
 
 // `positions`: 1, 2 or 3 dimensions over which is pooled.
 template <int positions>

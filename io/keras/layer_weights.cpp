@@ -15,13 +15,15 @@ namespace trainctl {
 namespace {
 
 // Returns Keras' shape (height, width, channels, multiplier), whose elements are in the same order as in (height,
-// width, 1, channels * multiplier).
+// width, 1, channels * multiplier); of sequences (length, channels, multiplier).
 Shape depthwise_shape(const Graph& graph, TensorId kernel) {
   const Shape& shape = graph.tensor(kernel).type.shape;
   for (const Op& op : graph.ops) {
     const auto* convolution = op.get_if<Conv2d>();
     if (convolution == nullptr || op.inputs[1] != kernel) continue;
-    return {shape[0], shape[1], convolution->groups, shape[3] / convolution->groups};
+    std::vector<std::int64_t> sizes(shape.sizes().begin(), shape.sizes().end() - 2);
+    sizes.insert(sizes.end(), {convolution->groups, shape.back() / convolution->groups});
+    return Shape(std::move(sizes));
   }
   return shape;
 }

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "core/base/format.h"
+#include "core/base/json.h"
 #include "core/layers/table.h"
 #include "io/keras/layer_changes.h"
 #include "io/keras/layer_reader.h"
@@ -50,7 +51,9 @@ constexpr Row rows[] = {
     {"Conv1DTranspose", "conv1d_transpose", "filters kernel_size strides padding dilation_rate" LINEAR},
     {"Conv2DTranspose", "conv2d_transpose", "filters kernel_size strides padding dilation_rate" LINEAR},
     {"Conv3DTranspose", "conv3d_transpose", "filters kernel_size strides padding dilation_rate" LINEAR},
+    {"DepthwiseConv1D", "depthwise_conv1d", DEPTHWISE},
     {"DepthwiseConv2D", "depthwise_conv2d", DEPTHWISE},
+    {"SeparableConv1D", "separable_conv1d", "filters pointwise_initializer pointwise_regularizer " DEPTHWISE},
     {"SeparableConv2D", "separable_conv2d", "filters pointwise_initializer pointwise_regularizer " DEPTHWISE},
     {"Embedding", "embedding", "input_dim output_dim embeddings_initializer embeddings_regularizer mask_zero"},
     {"Masking", "masking", "mask_value"},
@@ -79,6 +82,7 @@ constexpr Row rows[] = {
     {"RMSNormalization", "rms_normalization", "epsilon"},
     {"GroupNormalization", "group_normalization", "groups epsilon center scale beta_initializer gamma_initializer"},
     {"SpectralNormalization", "spectral_normalization", "power_iterations", keras::spectral_normalization},
+    {"TimeDistributed", "time_distributed", "", keras::time_distributed},
     {"MaxPooling1D", "max_pooling1d", "pool_size strides padding", keras::pooling},
     {"AveragePooling1D", "average_pooling1d", "pool_size strides padding", keras::pooling},
     {"MaxPooling2D", "max_pooling2d", "pool_size strides padding", keras::pooling},
@@ -139,6 +143,33 @@ constexpr Row rows[] = {
 #undef CONV_LSTM
 #undef RECURRENT
 
+// Why a class of layers has no row, and what to do about it.
+std::string why_no_row(const std::string& kind, const Json& config) {
+  std::string step;
+  if (kind == "MelSpectrogram") step = "mel_spectrogram";
+  if (kind == "Resizing" || kind == "CenterCrop") {
+    step = format("{{{}: [{}, {}]}}", kind == "Resizing" ? "resize" : "center_crop",
+                  json_text(config.value("height", Json())), json_text(config.value("width", Json())));
+  }
+  if (!step.empty()) {
+    return format(
+        "trainctl does this before the network: save the network without this layer, and add the step {} to "
+        "the `transform` of the data",
+        step);
+  }
+  if (kind == "RNN") {
+    const Json cell = config.value("cell", Json());
+    const std::string name = cell.is_object() ? cell.value("class_name", "") : "";
+    return name == "StackedRNNCells"
+               ? "StackedRNNCells has no counterpart in trainctl: use one recurrent layer for each cell, all except "
+                 "the "
+                 "last with return_sequences=True"
+               : format("its cell {} has no counterpart in trainctl, which has LSTMCell, GRUCell and SimpleRNNCell",
+                        name);
+  }
+  return "this layer has no counterpart in trainctl";
+}
+
 // Reports values that the layer of trainctl does not take, such as a negative number of units.
 void check_values(const Section& section, const Node& options, LayerReader& layer) {
   for (const Node::Entry& entry : options.entries) {
@@ -161,10 +192,7 @@ Translation translate(const LayerUse& use, const std::string& keras_version, con
   const auto row = std::find_if(std::begin(rows), std::end(rows), [&](const Row& r) { return r.keras == kind; });
   Translation result;
   if (row == std::end(rows)) {
-    layer.error(kind == "MelSpectrogram"
-                    ? "trainctl computes mel spectrograms before the network: save the network without this layer, and "
-                      "add the step mel_spectrogram to the `transform` of the data"
-                    : "this layer has no counterpart in trainctl");
+    layer.error(why_no_row(kind, use.layer->at("config")));
     return result;
   }
   const Section& section = *layer_choices().find(row->kind);

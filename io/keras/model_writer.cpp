@@ -13,7 +13,7 @@ namespace trainctl {
 namespace {
 
 bool has_weights(const std::string& kind) {
-  if (kind == "stft_spectrogram" || kind == "spectral_normalization") return true;
+  if (kind == "stft_spectrogram" || kind == "spectral_normalization" || kind == "time_distributed") return true;
   const Section* section = layer_choices().find(kind);
   return section != nullptr && std::any_of(section->keys.begin(), section->keys.end(), [](const Key& key) {
            return key.name.ends_with("_initializer") || key.name == "init_values";  // of layer_scale

@@ -239,8 +239,12 @@ class Walk {
     }
     if (is_keras_network(kind)) return expand(layer, prefix + name + ".", location + name + "/", from, level + 1);
     if (kind == "Bidirectional") return use_bidirectional(layer, prefix, location, from);
+    if (std::optional<Json> recurrent = layer_of_cell(layer)) {
+      network_.made_layers.push_back(std::make_shared<const Json>(std::move(*recurrent)));
+      return use(*network_.made_layers.back(), prefix, location, from, arguments, level);
+    }
     LayerUse own{config_name(prefix, location, name, shared_layer(layer)), &layer, from};
-    if (kind == "SpectralNormalization") rename_inner(own.name);
+    if (kind == "SpectralNormalization" || kind == "TimeDistributed") rename_inner(own.name);
     own.use_causal_mask = causal.contains(kind) && arguments.use_causal_mask.value_or(false);
     const Uses outputs{add(std::move(own))};
     const bool recurrent = has_cell_state(kind) || kind == "GRU" || kind == "SimpleRNN";

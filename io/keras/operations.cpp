@@ -51,7 +51,9 @@ std::optional<TranslatedLayer> with_number(const std::string& name, double numbe
 
 // Translates an operation on one tensor.
 std::optional<TranslatedLayer> of_tensor(const std::string& name) {
-  static const std::set<std::string> functions{"relu", "relu6", "sigmoid", "tanh", "silu", "hard_swish"};
+  static const std::set<std::string> functions{
+      "relu",     "relu6",    "sigmoid",     "tanh", "silu",        "hard_swish",  "hard_sigmoid",   "hard_tanh",
+      "softplus", "softsign", "log_sigmoid", "selu", "tanh_shrink", "sparse_plus", "sparse_sigmoid", "mish"};
   if (name == "negative") return rescaled(-1, 0);
   if (!functions.contains(name)) return std::nullopt;
   TranslatedLayer layer{"activation", map_node()};

@@ -110,7 +110,10 @@ class LayerNames {
       const std::string key = variable.shared.empty() ? "" : variable.shared + "/" + variable.leaf;
       const auto [first, is_new] = shared_.try_emplace(key, number->second);
       named_.insert(number->second);
-      names_[key.empty() || is_new ? number->second : first->second].push_back(variable.name());
+      std::vector<std::string>& names = names_[key.empty() || is_new ? number->second : first->second];
+      names.push_back(variable.name());
+      constexpr std::string_view inner = "layer/";  // of a wrapper, whose own name may be used as well
+      if (variable.leaf.starts_with(inner)) names.push_back(variable.layer + "/" + variable.leaf.substr(inner.size()));
     }
     return true;
   }

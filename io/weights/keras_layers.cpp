@@ -135,8 +135,7 @@ bool is_off(const Json& config, const std::string& option) {
 // wrapper.
 std::vector<std::string> wrapper_prefixes(const std::string& kind) {
   if (kind == "Bidirectional") return {"forward_layer/", "backward_layer/"};
-  if (kind == "TimeDistributed") return {""};
-  if (kind == "SpectralNormalization") return {"layer/"};
+  if (kind == "TimeDistributed" || kind == "SpectralNormalization") return {"layer/"};
   return {};
 }
 
@@ -227,6 +226,21 @@ std::string shared_layer(const Json& layer) {
   return id->dump() + " " + layer_class(layer) + " " + layer_name(layer);
 }
 
+std::optional<Json> layer_of_cell(const Json& layer) {
+  if (layer_class(layer) != "RNN") return std::nullopt;
+  const Json& config = layer.at("config");
+  const Json& cell = config.at("cell");
+  const std::string kind = cell.is_object() ? cell.value("class_name", "") : "";
+  if (kind != "LSTMCell" && kind != "GRUCell" && kind != "SimpleRNNCell") return std::nullopt;
+  Json made = layer;
+  made["class_name"] = kind.substr(0, kind.rfind("Cell"));
+  made["config"] = cell.at("config");
+  for (const auto& [key, value] : config.items()) {
+    if (key != "cell") made["config"][key] = value;
+  }
+  return made;
+}
+
 std::vector<const Json*> layers_of(const Json& network) {
   const Json& config = network.at("config");
   std::vector<const Json*> layers;
@@ -280,6 +294,7 @@ std::optional<Variables> layer_variables(const Json& layer, const std::string& p
     return variables;
   }
   if (!wrapper_prefixes(kind).empty()) return wrapper_variables(layer, path);
+  if (const std::optional<Json> recurrent = layer_of_cell(layer)) return layer_variables(*recurrent, path);
   const auto known =
       std::find_if(std::begin(classes), std::end(classes), [&](auto& c) { return c.class_name == kind; });
   if (known == std::end(classes)) {

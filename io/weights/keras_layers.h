@@ -24,6 +24,10 @@ std::string layer_class(const Json& layer);
 // all these networks; it is empty if the layer is in one network. Throws Json::exception.
 std::string shared_layer(const Json& layer);
 
+// Returns the layer LSTM, GRU or SimpleRNN that computes what a layer RNN with one cell does; no value for all other
+// layers, and for other cells.
+std::optional<Json> layer_of_cell(const Json& layer);
+
 // Converts "Conv2DTranspose" to "conv2d_transpose": the name that Keras gives to a layer of this class. From the second
 // layer of a class on, Keras appends a number.
 std::string usual_name(const std::string& class_name);

@@ -138,9 +138,11 @@ bool fits(const WantedTensor& tensor, Shape stored, WeightsLayout layout, const 
     return stored == Shape{expected.count()} && expected == stored.with_front(1);
   }
   if (layout == WeightsLayout::keras && tensor.leaf() == "depthwise_kernel") {
-    // (height, width, channels, multiplier)
-    return stored.rank() == 4 && stored[0] == expected[0] && stored[1] == expected[1] &&
-           saturated_multiply(stored[2], stored[3]) == expected[3];
+    // (height, width, channels, multiplier), of sequences (length, channels, multiplier)
+    const int window = expected.rank() - 2;
+    bool same = stored.rank() == expected.rank();
+    for (int i = 0; same && i < window; ++i) same = stored[i] == expected[i];
+    return same && saturated_multiply(stored[window], stored[window + 1]) == expected.back();
   }
   if (layout != WeightsLayout::pytorch) return false;
   // Modules have slopes [channels], class tokens [1, 1, channels], positions [1, positions, channels] and factors of

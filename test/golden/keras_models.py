@@ -338,6 +338,45 @@ def spectral():
     return keras.Model(x, L.Dense(2, name="out")(y), name="spectral")
 
 
+def cells():
+    """Depthwise convolutions of sequences, layers for each step, and recurrent layers made of cells."""
+    return keras.Sequential([
+        L.Input((12, 3)),
+        L.DepthwiseConv1D(3, padding="same", depth_multiplier=2, dilation_rate=2, activation="softsign", name="depthwise"),
+        L.SeparableConv1D(5, 4, strides=2, depth_multiplier=2, activation="celu", name="separable"),
+        L.SeparableConv1D(4, 2, use_bias=False, name="valid"),
+        L.TimeDistributed(L.Dense(4, activation="squareplus"), name="each"),
+        L.RNN(L.GRUCell(4), return_sequences=True, name="gated"),
+        L.RNN(L.LSTMCell(5, unit_forget_bias=False), return_sequences=True, go_backwards=True, name="backwards"),
+        L.RNN(L.SimpleRNNCell(3, use_bias=False), name="simple"),
+        L.Dense(6, activation="log_softmax", name="scores"),
+    ], name="cells")
+
+
+def each_image():
+    """Layers with and without weights for each image of a film, twice with the same weights, and a state of a cell."""
+    film = keras.Input((4, 7, 6, 2), name="film")
+    each = L.TimeDistributed(L.Conv2D(2, 3, padding="same", activation="hard_tanh"), name="conv")
+    y = each(each(film))
+    y = L.TimeDistributed(L.MaxPooling2D(2), name="pool")(y)
+    y = L.TimeDistributed(L.DepthwiseConv2D(2, depth_multiplier=2), name="depthwise")(y)
+    y = L.TimeDistributed(L.GlobalAveragePooling2D(), name="mean")(y)
+    y, hidden, cell = L.RNN(L.LSTMCell(3), return_state=True, name="recurrent")(y)
+    return keras.Model(film, L.Concatenate(name="all")([y, hidden, cell]), name="each_image")
+
+
+def activations():
+    """All functions of Keras' activations that need no arguments, in layers and as layers."""
+    names = ["celu", "elu", "exponential", "gelu", "glu", "hard_shrink", "hard_sigmoid", "hard_silu", "hard_tanh", "leaky_relu", "linear", "log_sigmoid",
+             "log_softmax", "mish", "relu", "relu6", "selu", "sigmoid", "silu", "soft_shrink", "softmax", "softplus", "softsign", "sparse_plus",
+             "sparse_sigmoid", "squareplus", "tanh", "tanh_shrink"]
+    x = keras.Input((4,), name="x")
+    parts = [L.Dense(8 if name == "glu" else 4, activation=name, name=f"dense_{name}")(x) for name in names]
+    heads = L.EinsumDense("ab,bcd->acd", (3, 4), bias_axes="cd", activation="softmax", name="heads")(x)
+    y = L.Concatenate(name="parts")(parts)
+    return keras.Model(x, L.Concatenate(name="all")([y, L.Flatten(name="flat")(heads)] + [L.Activation(name, name=f"layer_{name}")(y) for name in names]), name="activations")
+
+
 normal = lambda *shape: rng.normal(0, 1, shape).astype(np.float32)
 save(cnn, "cnn.keras", [normal(3, 16, 12, 3)])
 save(functional, "functional.keras", [normal(3, 8, 8, 4), normal(3, 6)])
@@ -363,3 +402,7 @@ save(spectrogram, "spectrogram.keras", [normal(3, 400, 2)])
 save(film_states, "film_states.keras", [normal(3, 4, 6, 5, 2), normal(3, 3, 6, 5, 1)])
 save(spectral, "spectral.keras", [normal(3, 6, 6, 2)])
 save(spectral, "spectral_layers.h5", [normal(3, 6, 6, 2)])
+save(cells, "cells.keras", [normal(3, 12, 3)])
+save(cells, "cells_layers.h5", [normal(3, 12, 3)])
+save(each_image, "each_image.keras", [normal(3, 4, 7, 6, 2)])
+save(activations, "activations.keras", [normal(3, 4)])

@@ -1,20 +1,12 @@
 // conv1d: kernel (length, in / groups, filters), bias (filters); computed as a convolution over images one pixel high.
 #include "core/graph/ops/images/convolution.h"
 #include "core/layers/convolutional/convolution.h"
+#include "core/layers/convolutional/sequence_padding.h"
 #include "core/layers/images.h"
 #include "core/layers/linear.h"
 #include "core/layers/table.h"
 
 namespace trainctl {
-
-// The padding of sequences. causal: zeros at the front only, so that no output depends on a later step.
-enum class SequencePadding { valid, same, causal };
-
-template <>
-struct EnumNames<SequencePadding> {
-  static constexpr EnumName<SequencePadding> names[] = {
-      {SequencePadding::valid, "valid"}, {SequencePadding::same, "same"}, {SequencePadding::causal, "causal"}};
-};
 
 namespace {
 
@@ -30,12 +22,8 @@ struct Conv1dOptions final : LinearLayer {
     if (!is_sequence(layer, inputs[0])) return {};
     const Shape x = layer.shape(inputs[0]);
     const std::int64_t divisor = checked_groups(layer, inputs[0], groups, filters);
-    Window window{{1, kernel_size}, {1, strides}, {1, dilation_rate}, {}, {}};
-    if (padding == SequencePadding::causal) {
-      window.padding_before[1] = checked_multiply(dilation_rate, kernel_size - 1);
-    }
-    const PaddingMode mode = padding == SequencePadding::same ? PaddingMode::same : PaddingMode::valid;
-    if (const auto wrong = resolve_padding(window, mode, {1, x[0]}, "kernel")) return layer.error(*wrong, inputs[0]);
+    const auto [window, wrong] = sequence_window(kernel_size, strides, dilation_rate, padding, x[0]);
+    if (wrong) return layer.error(*wrong, inputs[0]);
     const Shape shape{kernel_size, x[1] / divisor, filters};
     const auto ids = operands(layer, as_images(layer, inputs[0]), shape, filters);
     const TensorId y = layer.op(std::make_shared<Conv2d>(window, divisor), ids)[0];
@@ -52,8 +40,7 @@ Section conv1d() {
           .required("filters", &O::filters, "Number of output channels.", between(1, max_channels))
           .required("kernel_size", &O::kernel_size, "Length of the window in steps.", at_least(1))
           .key("strides", &O::strides, "Steps from window to window.", at_least(1))
-          .key("padding", &O::padding,
-               "same, valid, or causal: zeros in front only, so that an output depends on no later step.")
+          .key("padding", &O::padding, sequence_padding_meaning)
           .key("dilation_rate", &O::dilation_rate, "Distance between the window's elements in steps.", at_least(1))
           .key("groups", &O::groups, "Number of groups of channels; each group is convolved separately.", at_least(1)));
 }

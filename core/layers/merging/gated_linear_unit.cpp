@@ -18,6 +18,10 @@ struct GatedLinearUnitOptions final : MergingLayer {
     if (activation.name == "softmax") {
       return layer.error("the activation softmax is not element-wise: use sigmoid, silu, gelu or relu", gate);
     }
+    if (!activation_expression(activation).empty()) {
+      return layer.error(format("the activation {} is not supported: use sigmoid, silu, gelu or relu", activation.name),
+                         gate);
+    }
     if (layer.shape(gate) != layer.shape(up)) {
       return layer.error(format("{} of '{}' and {} of '{}' are different shapes", to_string(layer.shape(gate)),
                                 gate.layer, to_string(layer.shape(up)), up.layer),

@@ -40,6 +40,28 @@ TEST_CASE("separable_conv2d is a depthwise and a pointwise convolution") {
   CHECK(ops(layer, {9, 8, 5}) == Lines{"conv2d 3x3 dilation=2x2 groups=5", "conv2d 1x1", "activation tanh"});
 }
 
+TEST_CASE("depthwise_conv1d and separable_conv1d are those of images one pixel high") {
+  const std::string layer =
+      "depthwise_conv1d: {name: d, kernel_size: 3, strides: 2, padding: same, depth_multiplier: 4, activation: relu}";
+  CHECK(output(layer, {9, 6}) == Shape{5, 24});
+  CHECK(parameters_of(layer, {9, 6}) == Lines{"d/depthwise_kernel 3x1x24", "d/bias 24"});
+  CHECK(line(layer, {9, 6}).flops == 2.0 * (5 * 24) * 3 + 5 * 24);
+  CHECK(ops(layer, {9, 6}) == Lines{"reshape 2x1x9x6", "conv2d 1x3 strides=1x2 padding=0,1,0,1 groups=6",
+                                    "activation relu", "reshape 2x5x24"});
+  const BuiltModel model = build(network(layer), {9, 6});
+  CHECK(model.graph.parameters[0].initializer.fan_in == 3 * 6);  // of Keras' (length, in, depth_multiplier)
+  CHECK(model.graph.parameters[0].initializer.fan_out == 3 * 4);
+  CHECK(ops("depthwise_conv1d: {kernel_size: 3, dilation_rate: 2, padding: causal}", {9, 2}) ==
+        Lines{"reshape 2x1x9x2", "conv2d 1x3 dilation=1x2 padding=0,4,0,0 groups=2", "reshape 2x9x2"});
+
+  const std::string separable = "separable_conv1d: {name: s, filters: 10, kernel_size: 3, depth_multiplier: 2}";
+  CHECK(output(separable, {9, 5}) == Shape{7, 10});
+  CHECK(parameters_of(separable, {9, 5}) ==
+        Lines{"s/depthwise_kernel 3x1x10", "s/pointwise_kernel 1x10x10", "s/bias 10"});
+  CHECK(line(separable, {9, 5}).parameters == 3 * 5 * 2 + 10 * 10 + 10);
+  CHECK(ops(separable, {9, 5}) == Lines{"reshape 2x1x9x5", "conv2d 1x3 groups=5", "conv2d 1x1", "reshape 2x7x10"});
+}
+
 TEST_CASE("conv1d has Keras' kernel, and its causal outputs do not depend on later steps") {
   CHECK(output("conv1d: {filters: 7, kernel_size: 3}", {20, 4}) == Shape{18, 7});
   CHECK(output("conv1d: {filters: 7, kernel_size: 3, padding: same, strides: 2}", {21, 4}) == Shape{11, 7});
@@ -161,9 +183,11 @@ TEST_CASE("an input or option that does not fit these layers leads to one error"
     CHECK(error(layer, {8, 3}) ==
           at(layer.substr(0, layer.find(':')), "input 8x3 is not an image (height, width, channels)"));
   }
-  for (const std::string layer : {"conv1d: {filters: 2, kernel_size: 3}", "max_pooling1d", "average_pooling1d",
-                                  "global_max_pooling1d", "global_average_pooling1d", "upsampling1d", "zero_padding1d",
-                                  "cropping1d", "conv1d_transpose: {filters: 2, kernel_size: 3}"}) {
+  for (const std::string layer :
+       {"conv1d: {filters: 2, kernel_size: 3}", "max_pooling1d", "average_pooling1d", "global_max_pooling1d",
+        "global_average_pooling1d", "upsampling1d", "zero_padding1d", "cropping1d",
+        "conv1d_transpose: {filters: 2, kernel_size: 3}", "depthwise_conv1d: {kernel_size: 3}",
+        "separable_conv1d: {filters: 2, kernel_size: 3}"}) {
     CHECK(error(layer, {8, 8, 3}) ==
           at(layer.substr(0, layer.find(':')), "input 8x8x3 is not a sequence (steps, channels)"));
   }
@@ -210,7 +234,10 @@ TEST_CASE("sizes of these layers that overflow are errors of the layer") {
       CHECK((found.empty() || found.starts_with("m.yaml:")));
     }
     for (const char* pattern :
-         {"conv1d: {filters: 2, kernel_size: HUGE, padding: causal}",
+         {"depthwise_conv1d: {kernel_size: HUGE, padding: causal}",
+          "depthwise_conv1d: {kernel_size: 1, depth_multiplier: HUGE}",
+          "separable_conv1d: {filters: HUGE, kernel_size: 1, strides: HUGE}",
+          "conv1d: {filters: 2, kernel_size: HUGE, padding: causal}",
           "conv1d: {filters: 2, kernel_size: 3, padding: causal, dilation_rate: HUGE}",
           "conv1d: {filters: 2, kernel_size: 3, strides: HUGE}", "conv1d: {filters: HUGE, kernel_size: 3}",
           "max_pooling1d: {pool_size: HUGE, padding: same}", "average_pooling1d: {strides: HUGE}", "upsampling1d: HUGE",

@@ -18,6 +18,12 @@ namespace {
 
 const std::string keras_golden = TRAINCTL_SOURCE_DIR "/test/golden/keras/";
 
+int occurrences(const std::string& text, const std::string& part) {
+  int number = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + part.size())) ++number;
+  return number;
+}
+
 // A saved network whose description, a JSON text inside the file, can be replaced. In an .h5 file the new description
 // must not be longer, and is padded with spaces.
 class SavedNetwork {
@@ -260,6 +266,7 @@ TEST_CASE("mistakes in the description of a network name the place, the layer an
   CHECK(shape.find("the network's description and the weights do not belong together: save the network again") !=
         std::string::npos);
   CHECK(shape.find("skip") == std::string::npos);
+  CHECK(occurrences(shape, path) == occurrences(shape, "' in the file is "));  // once for each error
 
   write_text(path, network.with(network.description.substr(0, 40)));
   const std::string cut = error_of(path);

@@ -7,6 +7,8 @@
 #include "io/keras/import.h"
 #include "test/catch.h"
 #include "test/io/keras/imported.h"
+#include "test/io/weights/support.h"
+#include "test/support/files.h"
 
 namespace trainctl::test::import_test {
 namespace {
@@ -37,11 +39,12 @@ std::string errors_of(const std::string& path) {
 
 TEST_CASE("imported networks have Keras' outputs") {
   for (const char* file :
-       {"cnn.keras",       "functional.keras",  "sequence.keras",   "legacy.h5",         "scaled.keras",
-        "slashes.h5",      "stochastic.keras",  "directions.keras", "mobilenet.keras",   "masked.keras",
-        "attention.keras", "blocks.keras",      "steps.keras",      "limits.keras",      "translation.keras",
-        "volumes.keras",   "largest.keras",     "films.keras",      "film_states.keras", "spectrogram.keras",
-        "spectral.keras",  "spectral_layers.h5"}) {
+       {"cnn.keras",        "functional.keras",   "sequence.keras",   "legacy.h5",         "scaled.keras",
+        "slashes.h5",       "stochastic.keras",   "directions.keras", "mobilenet.keras",   "masked.keras",
+        "attention.keras",  "blocks.keras",       "steps.keras",      "limits.keras",      "translation.keras",
+        "volumes.keras",    "largest.keras",      "films.keras",      "film_states.keras", "spectrogram.keras",
+        "spectral.keras",   "spectral_layers.h5", "cells.keras",      "cells_layers.h5",   "each_image.keras",
+        "activations.keras"}) {
     CAPTURE(file);
     CHECK(difference(file) < 1e-4);
   }
@@ -85,6 +88,7 @@ TEST_CASE("attention is imported with its inputs, and masks only if they follow 
   }
   REQUIRE(attention.notes.size() == 1);
   check_contains(attention.notes[0], "Padding masks go on after layers of attention");
+  check_contains(attention.notes[0], "A query that sees no key, as in a sample that is only padding, gets zeros");
   const ImportedNetwork blocks = import_keras(keras_golden + "blocks.keras", "b.safetensors");
   check_contains(blocks.config, "activation: gelu\n        layer_norm_epsilon: 0.001\n");
   check_contains(blocks.config, "from: [target, encoder]");
@@ -163,6 +167,45 @@ TEST_CASE("open dimensions of a network are reported, or set by --input-shape") 
   check_contains(failure({{9, 7}}), "--input-shape 9x7 does not fit input 'an image'");
   check_contains(failure({{9, 7, 3}, {5}}),
                  "--input-shape is given 2 times, but the network has 1 input with open dimensions (None)");
+}
+
+TEST_CASE("a recurrent layer made of a cell and a layer for each step are imported as layers of the config") {
+  const ImportedNetwork cells = import_keras(keras_golden + "cells.keras", "c.safetensors");
+  for (const char* line :
+       {"- {gru: {name: gated, units: 4, return_sequences: true}}", "- {simple_rnn: {name: simple, ",
+        "- {time_distributed: {name: each, ", "dense: {units: 4, activation: squareplus, name: layer}",
+        "- depthwise_conv1d:", "- separable_conv1d:", "activation: log_softmax"}) {
+    check_contains(cells.config, line);
+  }
+}
+
+TEST_CASE("the error for a layer that trainctl computes before the network says what to write instead") {
+  const TemporaryFolder folder;
+  const auto error_of_layer = [&](Json layer) {
+    Json config = Json::parse(R"({"class_name": "Sequential", "config": {"name": "s", "layers": [
+      {"class_name": "InputLayer", "config": {"name": "i", "batch_shape": [null, 8, 6, 3]}}, null]}})");
+    config["config"]["layers"][1] = std::move(layer);
+    const std::string path = folder / "n.keras";
+    write_text(path, zip({{"config.json", json_text(config)},
+                          {"metadata.json", R"({"keras_version": "3.15.1"})"},
+                          {"model.weights.h5", "-"}}));
+    return errors_of(path);
+  };
+  const auto layer = [](const std::string& kind, const std::string& config) {
+    return Json{{"class_name", kind}, {"config", Json::parse(config)}};
+  };
+  check_contains(
+      error_of_layer(layer("Resizing", R"({"name": "r", "height": 24, "width": 32})")),
+      "Resizing 'r': trainctl does this before the network: save the network without this layer, and add the "
+      "step {resize: [24, 32]} to the `transform` of the data");
+  check_contains(error_of_layer(layer("CenterCrop", R"({"name": "r", "height": 4, "width": 5})")),
+                 "add the step {center_crop: [4, 5]} to");
+  check_contains(
+      error_of_layer(layer("RNN", R"({"name": "r", "cell": {"class_name": "StackedRNNCells", "config": {}}})")),
+      "RNN 'r': StackedRNNCells has no counterpart in trainctl: use one recurrent layer for each cell, all "
+      "except the last with return_sequences=True");
+  check_contains(error_of_layer(layer("RNN", R"({"name": "r", "cell": {"class_name": "MyCell", "config": {}}})")),
+                 "its cell MyCell has no counterpart in trainctl, which has LSTMCell, GRUCell and SimpleRNNCell");
 }
 
 TEST_CASE("all parts of a Keras network that have no counterpart are reported together") {
