@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "core/backend/cpu/kernels.h"
-#include "core/backend/cpu/ops/attention_head.h"
+#include "core/backend/cpu/ops/attention_tiles.h"
 #include "core/graph/ops/attention.h"
 
 namespace trainctl::cpu {
@@ -61,8 +61,10 @@ class HeadGradient {
         width_(whole_vectors(heads.a.head_size)),
         value_width_(whole_vectors(heads.a.value_size)) {}
 
-  // Computes the gradients of a key head and its query heads.
-  void run(std::int64_t sample, std::int64_t key_head) {
+  // Computes the gradients of a key head and its query heads, and loads the operands of the next one meanwhile.
+  void run(const KeyHead& now, const KeyHead& next) {
+    prefetch(now, next);
+    const auto [sample, key_head] = now;
     const AttentionAttributes& a = heads_.a;
     const std::int64_t keys = heads_.sizes.keys, group = heads_.sizes.group();
     const std::size_t key = a.packed != 0 ? 0 : 1, value = a.packed != 0 ? 0 : 2;
@@ -81,6 +83,22 @@ class HeadGradient {
   }
 
  private:
+  void prefetch(const KeyHead& now, const KeyHead& next) {
+    prefetch_.clear();
+    each_operand(heads_, now,
+                 [this](std::size_t tensor, const HeadRows& rows, std::int64_t count, std::int64_t columns) {
+                   prefetch_.add(buffers_.out<T>(tensor), rows, count, columns);
+                 });
+    each_operand(heads_, next,
+                 [this](std::size_t tensor, const HeadRows& rows, std::int64_t count, std::int64_t columns) {
+                   prefetch_.add(buffers_.in<T>(first_operand + tensor), rows, count, columns);
+                 });
+    const HeadRows result = heads_.result(next.sample, next.head * heads_.sizes.group());
+    for (const std::size_t gradient_or_result : {0u, 1u}) {
+      prefetch_.add(buffers_.in<T>(gradient_or_result), result, heads_.sizes.queries, heads_.a.value_size);
+    }
+  }
+
   // Computes the gradient of a query head, and adds its terms to the gradients of its key head.
   void compute(std::int64_t sample, std::int64_t head) {
     const AttentionAttributes& a = heads_.a;
@@ -121,15 +139,15 @@ class HeadGradient {
 
   void add_tile(const ScoreTile& tile, const Visibility& visibility) {
     const AttentionAttributes& a = heads_.a;
-    multiply_scores(tile, s_.queries, s_.transposed_keys, a.head_size, s_.scores);
-    multiply_scores(tile, s_.dy, s_.transposed_values, a.value_size, s_.dscores);
-    scale_rows(s_.scores, tile.rows, tile.count, gradient_columns, Products::score_factor(a.scale));
-    for (std::int64_t row = 0; row < tile.rows; ++row) {
-      hide(visibility, tile.t + row, tile.key, tile.count, s_.scores + row * gradient_columns);
-    }
-    differentiate_softmax(tile);
-    add_to_keys(tile, s_.scores, s_.scores, s_.dy_in_terms, value_width_, s_.dvalues);
-    add_to_keys(tile, s_.dscores, s_.transposed, s_.queries_in_terms, width_, s_.dkeys);
+    const Band band = seen_band(visibility, tile.t, tile.key);
+    multiply_scores(tile, band, s_.queries, s_.transposed_keys, a.head_size, s_.scores);
+    multiply_scores(tile, band, s_.dy, s_.transposed_values, a.value_size, s_.dscores);
+    scale_rows(s_.scores, tile.rows, whole_vectors(tile.count), gradient_columns, Products::score_factor(a.scale));
+    prefetch_.load();
+    differentiate_softmax(tile, visibility);
+    prefetch_.load();
+    add_to_keys(tile, band, s_.scores, s_.scores, s_.dy_in_terms, value_width_, s_.dvalues);
+    add_to_keys(tile, band, s_.dscores, s_.transposed, s_.queries_in_terms, width_, s_.dkeys);
     Products::multiply({.a = Products::as_left(s_.dscores, tile.rows, tile.count, gradient_columns, s_.dscores),
                         .a_row = gradient_columns,
                         .a_step = 1,
@@ -140,12 +158,13 @@ class HeadGradient {
                         .rows = tile.rows,
                         .columns = width_,
                         .depth = Products::depth(tile.count),
-                        .add = true});
+                        .add = true,
+                        .of_a = band});
   }
 
   // scores = rows columns^T for a tile, where both operands have `size` values at each position.
-  void multiply_scores(const ScoreTile& tile, const float* rows, const float* columns, std::int64_t size,
-                       float* scores) {
+  void multiply_scores(const ScoreTile& tile, const Band& band, const float* rows, const float* columns,
+                       std::int64_t size, float* scores) {
     const std::int64_t depth = Products::depth(size), row = whole_vectors(depth);
     Products::multiply({.a = rows + tile.t * row,
                         .a_row = row,
@@ -156,12 +175,13 @@ class HeadGradient {
                         .c_row = gradient_columns,
                         .rows = tile.rows,
                         .columns = whole_vectors(tile.count),
-                        .depth = depth});
+                        .depth = depth,
+                        .of_c = band});
   }
 
   // sums += scores^T terms for the keys of a tile. `memory` is for the left operand.
-  void add_to_keys(const ScoreTile& tile, const float* scores, float* memory, const float* terms, std::int64_t width,
-                   float* sums) {
+  void add_to_keys(const ScoreTile& tile, const Band& band, const float* scores, float* memory, const float* terms,
+                   std::int64_t width, float* sums) {
     Products::multiply({.a = Products::as_left_transposed(scores, tile.rows, tile.count, gradient_columns, memory),
                         .a_row = 1,
                         .a_step = gradient_columns,
@@ -172,32 +192,35 @@ class HeadGradient {
                         .rows = tile.count,
                         .columns = width,
                         .depth = Products::depth(tile.rows),
-                        .add = true});
+                        .add = true,
+                        .of_a = band.transposed()});
   }
 
   // Replaces the scores by the probabilities after dropout, and the gradients of these by the gradients of the scores.
-  void differentiate_softmax(const ScoreTile& tile) {
+  void differentiate_softmax(const ScoreTile& tile, const Visibility& visibility) {
     const float* log_sums = buffers_.in<float>(2) + heads_.sums(tile.sample, tile.head) + tile.t;
-    const bool drops = conditions_.drops();
-    for (std::int64_t row = 0; drops && row < tile.rows; ++row) {
-      conditions_.mask(tile.sample)
-          .drop(tile.head, tile.t + row, tile.key, tile.count, s_.dscores + row * gradient_columns);
-    }
-    simd([=, this]() TRAINCTL_INLINE {
+    if (conditions_.drops()) drop(tile, visibility, s_.dscores);
+    simd([=, this, &tile, &visibility]() TRAINCTL_INLINE {
       for (std::int64_t row = 0; row < tile.rows; ++row) {
         float *scores = s_.scores + row * gradient_columns, *dscores = s_.dscores + row * gradient_columns;
         const float log_sum = log_sums[row], projection = s_.projections[tile.t + row];
-#pragma omp simd
-        for (std::int64_t k = 0; k < tile.count; ++k) {
-          const float probability = scores[k] == minus_infinity ? 0.0f : exp_approx(scores[k] - log_sum);
-          scores[k] = probability;
-          dscores[k] = probability * (dscores[k] - projection);
-        }
+        const SeenColumns columns(visibility, tile.t + row, tile.key, tile.count);
+        columns.hide(visibility, tile.t + row, tile.key, tile.count, scores);
+        columns.clear_others(tile.count, dscores);
+        each_vector(columns, [=](std::int64_t k, std::int64_t /*lane*/) TRAINCTL_INLINE {
+          scores[k] = exp_or_zero(scores[k] - log_sum);
+          dscores[k] = scores[k] * (dscores[k] - projection);
+        });
       }
     });
-    for (std::int64_t row = 0; drops && row < tile.rows; ++row) {
-      conditions_.mask(tile.sample)
-          .drop(tile.head, tile.t + row, tile.key, tile.count, s_.scores + row * gradient_columns);
+    if (conditions_.drops()) drop(tile, visibility, s_.scores);
+  }
+
+  void drop(const ScoreTile& tile, const Visibility& visibility, float* values) const {
+    const AttentionMask mask = conditions_.mask(tile.sample);
+    for (std::int64_t row = 0; row < tile.rows; ++row) {
+      const SeenColumns columns(visibility, tile.t + row, tile.key, tile.count);
+      cpu::drop(mask, tile.head, tile.t + row, tile.key, columns, values + row * gradient_columns);
     }
   }
 
@@ -205,6 +228,7 @@ class HeadGradient {
   const AttentionHeads& heads_;
   AttentionConditions conditions_;
   GradScratch<Products> s_;
+  HeadPrefetch prefetch_;
   std::int64_t width_, value_width_;
 };
 

@@ -1,4 +1,4 @@
-// The tools of attention and its gradient on the CPU: scores of hidden keys, dropout, and the loop over the key heads.
+// The inputs of attention ops on the CPU, hidden keys, dropout, and the memory of a thread.
 #pragma once
 
 #include <algorithm>
@@ -16,15 +16,22 @@ namespace trainctl::cpu {
 
 inline constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
 
+// Sets the scores in columns [first, last) that the mask and the documents hide from query t to minus infinity;
+// scores[0] belongs to key `key`.
+inline void hide_by_inputs(const Visibility& visibility, std::int64_t t, std::int64_t key, std::int64_t first,
+                           std::int64_t last, float* scores) {
+  if (visibility.mask == nullptr && visibility.documents == nullptr) return;
+  for (std::int64_t k = first; k < last; ++k) {
+    if (!visibility.may_see(t, key + k)) scores[k] = minus_infinity;
+  }
+}
+
 // Sets the scores of keys that query t does not see to minus infinity; scores[0] belongs to key `key`.
 inline void hide(const Visibility& visibility, std::int64_t t, std::int64_t key, std::int64_t count, float* scores) {
   const std::int64_t first = visibility.first(t) - key, end = std::max<std::int64_t>(0, visibility.end(t) - key);
   for (std::int64_t k = 0; k < std::min(count, first); ++k) scores[k] = minus_infinity;
   for (std::int64_t k = end; k < count; ++k) scores[k] = minus_infinity;
-  if (visibility.mask == nullptr && visibility.documents == nullptr) return;
-  for (std::int64_t k = 0; k < count; ++k) {
-    if (!visibility.may_see(t, key + k)) scores[k] = minus_infinity;
-  }
+  hide_by_inputs(visibility, t, key, 0, count, scores);
 }
 
 // The random numbers of an op's dropout in one run.
@@ -101,32 +108,5 @@ class FloatArena {
   float* memory_;
   std::int64_t taken_ = 0;
 };
-
-// Calls make(T{}, Products{}) with the C++ type of the first input and with the products for it and this processor.
-template <class Make>
-Lowering with_products(const LowerContext& context, const Make& make) {
-  const DType dtype = context.input(0).dtype;
-  if (dtype == DType::bfloat16 && multiplies_pairs()) {
-    Lowering lowering = make(Bf16{}, PairProducts{});
-    lowering.implementation = "own:avx512_bf16";
-    return lowering;
-  }
-  return with_type(dtype, [&](auto type) { return make(type, FloatProducts{}); });
-}
-
-// Runs Work::run(sample, key head) for all key heads, shared among `threads` threads. Each thread has a Work of its
-// own, with `floats` floats of the op's workspace.
-template <class Work>
-void each_key_head(const Buffers& buffers, const AttentionHeads& heads, int threads, std::int64_t floats) {
-  const std::int64_t per_sample = heads.sizes.key_heads, count = heads.sizes.samples * per_sample;
-  parallel_ranges(threads, 1, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t share = begin; share < end; ++share) {
-      Work work(buffers, heads, buffers.workspace<float>() + share * floats);
-      for (std::int64_t i = count * share / threads; i < count * (share + 1) / threads; ++i) {
-        work.run(i / per_sample, i % per_sample);
-      }
-    }
-  });
-}
 
 }  // namespace trainctl::cpu

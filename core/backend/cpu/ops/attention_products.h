@@ -16,8 +16,11 @@
 
 namespace trainctl::cpu {
 
-// A count, rounded up to whole vectors of 16 values.
-constexpr std::int64_t whole_vectors(std::int64_t count) { return (count + 15) / 16 * 16; }
+constexpr std::int64_t vector_values = 16;
+// A count, rounded up to whole vectors.
+constexpr std::int64_t whole_vectors(std::int64_t count) {
+  return (count + vector_values - 1) / vector_values * vector_values;
+}
 
 // Writes rows of whole vectors, times `factor`, to rows of `width` values in T.
 template <class T>
