@@ -35,12 +35,7 @@ Value as_computed(Value value, DType dtype) {
   return value;
 }
 
-}  // namespace
-
-TEST_CASE("dense and its gradients of the input and the weights follow the definition") {
-  const auto backend = backend_under_test({.threads = GENERATE(1, 2)});
-  const DType dtype = GENERATE(DType::float32, DType::bfloat16);
-  const Sizes s = GENERATE(Sizes{64, 784, 256}, Sizes{7, 13, 10}, Sizes{1, 5, 1}, Sizes{33, 128, 128});
+void check_dense(Backend& backend, DType dtype, const Sizes& s, KernelChoices& choices) {
   CAPTURE(name_of(dtype), s.samples, s.in, s.out);
   const Value x = random_value({s.samples, s.in}, dtype, 1);
   const Value kernel = random_value({s.in, s.out}, DType::float32, 2, -0.3, 0.3);
@@ -48,28 +43,30 @@ TEST_CASE("dense and its gradients of the input and the weights follow the defin
   const Value used = as_computed(kernel, dtype);
 
   std::vector<double> y = product(x.values, used.values, s.samples, s.in, s.out, false, false);
-  CHECK(largest_error(run_op(*backend, std::make_shared<Dense>(), {x, kernel})[0], y) < tolerance(dtype));
+  CHECK(largest_error(run_op(backend, std::make_shared<Dense>(), {x, kernel}, {}, &choices)[0], y) < tolerance(dtype));
   for (std::size_t i = 0; i < y.size(); ++i) {
     y[i] = std::max(y[i] + bias.values[i % static_cast<std::size_t>(s.out)], 0.0);
   }
   const ActivationFunction relu{ActivationKind::relu};
-  CHECK(largest_error(run_op(*backend, std::make_shared<Dense>(relu), {x, kernel, bias})[0], y) < tolerance(dtype));
+  CHECK(largest_error(run_op(backend, std::make_shared<Dense>(relu), {x, kernel, bias}, {}, &choices)[0], y) <
+        tolerance(dtype));
 
   const Value dy = random_value({s.samples, s.out}, dtype, 4);
   std::vector<double> dx = product(dy.values, used.values, s.samples, s.out, s.in, false, true);
-  CHECK(largest_error(run_op(*backend, std::make_shared<DenseGradInput>(), {dy, kernel})[0], dx) < tolerance(dtype));
+  CHECK(largest_error(run_op(backend, std::make_shared<DenseGradInput>(), {dy, kernel}, {}, &choices)[0], dx) <
+        tolerance(dtype));
   const Value base = random_value({s.samples, s.in}, dtype, 8);
   std::vector<double> sum = dx;
   for (std::size_t i = 0; i < dx.size(); ++i) sum[i] += base.values[i];
   for (const OutputPlaces places : {OutputPlaces::apart, OutputPlaces::in_place}) {
     const auto added = std::make_shared<DenseGradInput>(ActivationFunction{}, true);
-    CHECK(largest_error(run_op(*backend, added, {dy, kernel, base}, {}, nullptr, nullptr, places)[0], sum) <
+    CHECK(largest_error(run_op(backend, added, {dy, kernel, base}, {}, &choices, nullptr, places)[0], sum) <
           tolerance(dtype));
   }
   const Value mask = random_value({s.samples, s.in}, dtype, 5);
   for (std::size_t i = 0; i < dx.size(); ++i) dx[i] = mask.values[i] > 0 ? dx[i] : 0;
-  CHECK(largest_error(run_op(*backend, std::make_shared<DenseGradInput>(relu), {dy, kernel, mask})[0], dx) <
-        tolerance(dtype));
+  CHECK(largest_error(run_op(backend, std::make_shared<DenseGradInput>(relu), {dy, kernel, mask}, {}, &choices)[0],
+                      dx) < tolerance(dtype));
 
   for (bool accumulate : {false, true}) {
     std::vector<double> dkernel = product(x.values, dy.values, s.in, s.samples, s.out, true, false);
@@ -81,11 +78,29 @@ TEST_CASE("dense and its gradients of the input and the weights follow the defin
       for (std::size_t i = 0; i < dkernel.size(); ++i) dkernel[i] += old_kernel.values[i];
       for (std::size_t i = 0; i < dbias.size(); ++i) dbias[i] += old_bias.values[i];
     }
-    const auto got =
-        run_op(*backend, std::make_shared<DenseGradWeights>(true, accumulate), {x, dy}, {old_kernel, old_bias});
+    const auto got = run_op(backend, std::make_shared<DenseGradWeights>(true, accumulate), {x, dy},
+                            {old_kernel, old_bias}, &choices);
     CHECK(largest_error(got[0], dkernel) < 2e-5);  // products of bfloat16 values are also summed in float32
     CHECK(largest_error(got[1], dbias) < 2e-5);
   }
+}
+
+}  // namespace
+
+TEST_CASE("dense and its gradients of the input and the weights follow the definition") {
+  const auto backend = backend_under_test({.threads = GENERATE(1, 2)});
+  const DType dtype = GENERATE(DType::float32, DType::bfloat16);
+  const Sizes sizes = GENERATE(Sizes{64, 784, 256}, Sizes{7, 13, 10}, Sizes{1, 5, 1}, Sizes{33, 128, 128});
+  KernelChoices choices;
+  check_dense(*backend, dtype, sizes, choices);
+}
+
+TEST_CASE("products with many columns or rows are computed in halves") {
+  const auto backend = backend_under_test({.threads = GENERATE(1, 2), .timing = false});
+  const Sizes sizes = GENERATE(Sizes{21, 1536, 40}, Sizes{21, 40, 1568}, Sizes{8, 1600, 2048});
+  KernelChoices choices;
+  check_dense(*backend, DType::float32, sizes, choices);
+  if (backend->on_host()) CHECK(choices.text().find("\thalves\n") != std::string::npos);
 }
 
 }  // namespace trainctl::test::dense_test
