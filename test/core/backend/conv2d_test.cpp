@@ -4,6 +4,7 @@
 #include "core/backend/cpu/cpu_backend.h"
 #include "core/backend/cpu/onednn/widening.h"
 #include "core/backend/cpu/ops/images/conv2d_weights_bf16.h"
+#include "core/backend/cpu/ops/images/conv2d_weights_by_taps.h"
 #include "core/backend/cpu/ops/images/conv2d_weights_few_channels.h"
 #include "core/backend/cpu/ops/images/winograd/convolution.h"
 #include "core/backend/cpu/runtime/processor.h"
@@ -36,6 +37,7 @@ std::vector<std::string> own_weight_gradients(const ConvolutionCase& c, DType dt
     return {format("own:{}", cpu::name_of(cpu::instruction_set()))};
   }
   std::vector<std::string> names;
+  if (cpu::Conv2dWeightsByTaps::computes(c.y(), c.groups, dtype)) names.push_back(cpu::Conv2dWeightsByTaps::name());
   if (by_winograd(c, dtype)) names.push_back(cpu::winograd_name());
   if (dtype == DType::bfloat16 && c.groups == 1 && cpu::Conv2dWeightsBf16::available()) {
     names.emplace_back("own:avx512_bf16");
@@ -137,6 +139,24 @@ TEST_CASE(
     const auto got = run_op(*backend, op, inputs, {}, &recorded, &lowering);
     CHECK(lowering.implementation.find("jit_1x1") == std::string::npos);
     CHECK(largest_error(got[0], expected[0].values) < 2e-5);
+  }
+}
+
+TEST_CASE("the gradient of a kernel by taps has the same bits for any number of threads") {
+  const Window w{{3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}};
+  const Value x = random_value({4, 8, 7, 40}, DType::float32, 1), dy = random_value({4, 8, 7, 96}, DType::float32, 2);
+  if (!cpu::Conv2dWeightsByTaps::computes(dy.type.shape, 1, DType::float32)) return;
+  const auto op = std::make_shared<Conv2dGradWeights>(w, 1, false, false);
+  std::vector<std::vector<double>> results;
+  for (const int threads : {1, 2, 3, 5}) {
+    const auto backend = make_cpu_backend({.threads = threads});
+    KernelChoices measured;
+    run_op(*backend, op, {x, dy}, {}, &measured);
+    KernelChoices by_taps = replaced(measured, cpu::Conv2dWeightsByTaps::name());
+    Lowering lowering;
+    results.push_back(run_op(*backend, op, {x, dy}, {}, &by_taps, &lowering)[0].values);
+    CHECK(lowering.implementation == cpu::Conv2dWeightsByTaps::name());
+    CHECK(results.back() == results.front());
   }
 }
 

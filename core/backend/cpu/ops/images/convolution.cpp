@@ -254,6 +254,13 @@ std::vector<dnnl::convolution_backward_weights::primitive_desc> weight_gradients
 
 // oneDNN's implementation writes the gradient of the kernel to scratch memory in its own layout; a copy then writes it
 // to (or adds it to) the logical gradient.
+// The seconds in which a gradient is copied from a layout of oneDNN to the logical layout, which this project's kernels
+// write at once.
+double copy_seconds(const memory::desc& gradient) {
+  constexpr double bytes_per_second = 20e9;
+  return 2 * static_cast<double>(gradient.get_size()) / bytes_per_second;
+}
+
 template <std::size_t axes>
 Lowering lower_grad_weights(const LowerContext& context) {
   const auto& def = context.op.as<ConvGradWeights<axes>>();
@@ -274,12 +281,13 @@ Lowering lower_grad_weights(const LowerContext& context) {
   double seconds = 0;
   const auto desc =
       choose<dnnl::convolution_backward_weights>(context, offered, operands, own.empty() ? nullptr : &seconds);
-  if (!recorded) {
-    if (const OwnKernel* kernel = choose_own(context, own, {desc.impl_info_str(), seconds})) return kernel->lower();
-  }
   const memory::desc physical = desc.diff_weights_desc();
   const memory::desc logical(g.kernel, memory::data_type::f32, g.logical_strides);
   const bool direct = physical == logical && !def.accumulate;
+  if (!recorded) {
+    if (seconds > 0 && !direct) seconds += copy_seconds(physical);
+    if (const OwnKernel* kernel = choose_own(context, own, {desc.impl_info_str(), seconds})) return kernel->lower();
+  }
   const std::optional<BlockedCopy> copy = direct ? std::nullopt : BlockedCopy::between(physical, logical);
   std::optional<dnnl::reorder::primitive_desc> reorder;
   if (!direct && !copy) reorder.emplace(engine, physical, engine, logical, attributes(def.accumulate));

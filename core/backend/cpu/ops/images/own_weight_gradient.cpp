@@ -2,6 +2,7 @@
 #include "core/backend/cpu/ops/images/own_weight_gradient.h"
 
 #include "core/backend/cpu/ops/images/conv2d_weights_bf16.h"
+#include "core/backend/cpu/ops/images/conv2d_weights_by_taps.h"
 #include "core/backend/cpu/ops/images/conv2d_weights_few_channels.h"
 #include "core/backend/cpu/ops/images/winograd/convolution.h"
 #include "core/backend/cpu/ops/images/winograd/weight_gradient.h"
@@ -81,6 +82,13 @@ void add_winograd(const LowerContext& context, const WinogradWeightGradient& gra
   kernels.push_back(beside_bias<T>(context, winograd_name(), by_rule, gradient));
 }
 
+// Without timing, the products of taps are chosen for few positions and many outputs, for which they took less time
+// than all others in the shapes of ResNet-50.
+bool taps_by_rule(const Shape& y) {
+  constexpr std::int64_t most_positions = 256, least_outputs = 128;
+  return y.rows() <= most_positions && y.back() >= least_outputs;
+}
+
 }  // namespace
 
 std::vector<OwnKernel> own_weight_gradients(const LowerContext& context) {
@@ -90,6 +98,10 @@ std::vector<OwnKernel> own_weight_gradients(const LowerContext& context) {
   const Shape &x = context.input(0).shape, &y = context.input(1).shape;
   if (Conv2dWeightsFewChannels::computes(x, y, def->groups, dtype)) return {of_few_channels(context)};
   std::vector<OwnKernel> kernels;
+  if (Conv2dWeightsByTaps::computes(y, def->groups, dtype)) {
+    const Conv2dWeightsByTaps gradient(def->window, x, y, context.threads);
+    kernels.push_back(beside_bias<float>(context, Conv2dWeightsByTaps::name(), taps_by_rule(y), gradient));
+  }
   if (WinogradConvolution::computes(def->window, def->groups, x, y)) {
     const WinogradWeightGradient gradient(def->window, x, y, context.threads);
     if (dtype == DType::float32) add_winograd<float>(context, gradient, kernels);
