@@ -80,13 +80,16 @@ class AxisWalk {
   }
 
   // Whether the op reads the region of gradients or parameters, or writes the parameters, while members of the region
-  // have different placements.
+  // have different placements, or are all split by layers, which states and averages are then, too.
   bool works_on_mixed_regions(const Op& op) const {
     const auto is_mixed = [this](TensorId id) {
       if (!members_.is_region(id) || id == no_tensor) return false;
       const std::vector<TensorId>& members = members_.of(id);
-      return std::any_of(members.begin(), members.end(),
-                         [&](TensorId member) { return current_[index(member)] != current_[index(members.front())]; });
+      return std::any_of(members.begin(), members.end(), [&](TensorId member) {
+        const std::optional<Placement>& placement = current_[index(member)];
+        const bool split = placement && placement->kind == Placement::Kind::split && axis_ == MeshAxis::tensor;
+        return split || placement != current_[index(members.front())];
+      });
     };
     const auto is_mixed_result = [&](TensorId id) { return id == program_.step.parameters && is_mixed(id); };
     return std::any_of(op.inputs.begin(), op.inputs.end(), is_mixed) ||

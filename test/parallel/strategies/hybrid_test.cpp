@@ -21,6 +21,26 @@ TEST_CASE("ranks that split layers learn what one rank learns") {
   }
 }
 
+TEST_CASE("moving averages are split where all parameters are") {
+  constexpr const char* table = R"(layers:
+  - reversible_embedding: {name: table, input_dim: 208, output_dim: 64}
+  - activation: tanh
+  - reversible_embedding: {name: table, reverse: true}
+)";
+  const Case which{"table",
+                   [] {
+                     Network network(table, {input_of("", {6}, DType::int32)}, "{name: sgd, momentum: 0.9}");
+                     network.job.spec.moving_average = 0.9f;
+                     return network;
+                   },
+                   0.02};
+  const Outcome reference = train(which, {});
+  for (const int ranks : {2, 4}) {
+    CAPTURE(ranks);
+    compare(train(which, {.mesh = {.tensor = ranks}}), reference);
+  }
+}
+
 TEST_CASE("stages whose ranks split layers learn what one rank learns") {
   for (const Case& which : cases) {
     CAPTURE(which.name);
