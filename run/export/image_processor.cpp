@@ -2,8 +2,8 @@
 #include "run/export/image_processor.h"
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "core/base/error.h"
@@ -11,7 +11,6 @@
 #include "core/base/json.h"
 #include "core/base/log.h"
 #include "io/checkpoint/atomic_file.h"
-#include "io/hugging_face/values.h"
 #include "run/export/formats.h"
 #include "run/export/network.h"
 
@@ -24,7 +23,8 @@ std::vector<double> of_channels(const std::vector<float>& values, std::int64_t c
   return values.size() == 1 ? std::vector<double>(count, values[0]) : std::vector<double>(values.begin(), values.end());
 }
 
-double short_number(double value) { return short_double(static_cast<float>(value)); }
+// The scales are float32: 6 digits of them are those that the user wrote.
+double short_number(double value) { return std::stod(format("{:.6g}", value)); }
 
 // The input of the run's network before `transform`; no value if ViTImageProcessor has none of its steps.
 std::optional<StoredInput> images_of(const ExportedRun& run) {
