@@ -27,8 +27,8 @@ void broadcast(const ExpressionOperand& x, ExpressionOperand& to, int column) {
   };
   if (x.has_samples && to.has_samples && x.rank() != to.rank()) {
     fail(
-        "both have the samples in dimension 0, but not equally many dimensions; add dimensions of size 1 with [:, "
-        "None]");
+        "both have the samples in dimension 0, but different numbers of dimensions; add dimensions of size 1 with "
+        "[:, None]");
   }
   const ExpressionOperand &longer = x.rank() > to.rank() ? x : to, &shorter = x.rank() > to.rank() ? to : x;
   ExpressionOperand joined = longer;

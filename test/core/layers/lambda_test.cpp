@@ -138,10 +138,9 @@ TEST_CASE("expressions that do not fit are reported with the column and the reas
   CHECK(
       problem("'x + x[:, 1:3]'") ==
       "column 3 of the expression: shapes (batch, 4, 3) and (batch, 2, 3) do not fit: dimensions must be equal, or 1");
-  CHECK(
-      problem("'x + x[:, 0]'") ==
-      "column 3 of the expression: shapes (batch, 4, 3) and (batch, 3) do not fit: the samples, dimension 0, would not "
-      "meet; add dimensions of size 1 with [:, None]");
+  CHECK(problem("'x + x[:, 0]'") ==
+        "column 3 of the expression: shapes (batch, 4, 3) and (batch, 3) do not fit: both have the samples in "
+        "dimension 0, but different numbers of dimensions; add dimensions of size 1 with [:, None]");
   CHECK(problem("'x[1]'") ==
         "column 3 of the expression: dimension 0 is that of the samples, which must stay whole; write ':'");
   CHECK(problem("'x[:, 7]'") == "column 6 of the expression: 7 is not an index of a dimension of 4");
