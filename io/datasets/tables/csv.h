@@ -73,6 +73,9 @@ struct Value<ColumnNames> {
   static Node write(const ColumnNames& value) { return List::write(value); }
 };
 
+// Reports a `delimiter` of the data set's config `data` that is not one character or cannot separate fields.
+void check_delimiter(const std::string& delimiter, const Node& data, Reader& reader);
+
 // Makes a data set of a table in the format of RFC 4180 (csv_lines.h). Samples are float32 [values]: a column of
 // numbers becomes one value; a column of words becomes one value for each word of the training split, in bytewise
 // order, after one value for all other words (out_of_vocabulary); a column in `hash` or `discretize` becomes one value

@@ -121,6 +121,12 @@ void check_missing_targets(const CsvOptions& options, const Node& node, Reader& 
 
 }  // namespace
 
+void check_delimiter(const std::string& delimiter, const Node& data, Reader& reader) {
+  if (delimiter.size() == 1 && delimiter != "\"" && delimiter != "\n") return;
+  const Node* value = data.find("delimiter");
+  reader.error(value ? value->location : data.location, format("delimiter must be one character, not '{}'", delimiter));
+}
+
 Section csv_choice() {
   return Keys<CsvOptions>("csv",
                           "A table with columns of numbers or words, and a target of words, class numbers or values.")
@@ -209,10 +215,7 @@ Section csv_choice() {
           const Node* value = node.find(key);
           return value ? value->location : node.location;
         };
-        if (options.delimiter.size() != 1 || options.delimiter == "\"" || options.delimiter == "\n") {
-          reader.error(location_of("delimiter"),
-                       format("delimiter must be one character, not '{}'", options.delimiter));
-        }
+        check_delimiter(options.delimiter, node, reader);
         check_encodings(options, node, reader);
         const double* number = std::get_if<double>(&options.missing);
         if (number && !std::isfinite(static_cast<float>(*number))) {

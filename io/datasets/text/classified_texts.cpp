@@ -7,6 +7,7 @@
 #include "core/base/utf8.h"
 #include "io/datasets/class_numbers.h"
 #include "io/datasets/options.h"
+#include "io/datasets/tables/csv.h"
 #include "io/datasets/text/labelled_texts.h"
 #include "io/datasets/text/text_tokenizer.h"
 #include "io/datasets/text/text_vectorization.h"
@@ -157,7 +158,7 @@ class ClassifiedTexts final : public Dataset {
 };
 
 struct ClassifiedTextOptions final : DatasetOptions, TextNumbering {
-  std::string text_column = "text", class_column = "label";
+  std::string text_column = "text", class_column = "label", delimiter = ",";
 
   std::shared_ptr<const Dataset> open(const DataLocation& where, SplitKind, const DeclaredInfo& declared,
                                       std::uint64_t) const override {
@@ -183,7 +184,7 @@ struct ClassifiedTextOptions final : DatasetOptions, TextNumbering {
  private:
   std::shared_ptr<const Dataset> open_texts(const std::string& path, const DeclaredInfo& declared,
                                             TextClasses classes) const {
-    CorpusFormat columns{text_column, class_column};
+    CorpusFormat columns{.text_column = text_column, .class_column = class_column, .delimiter = delimiter};
     if (classes == TextClasses::absent) columns.text_remedy = "name it with --set data.text_column=NAME";
     return std::make_shared<ClassifiedTexts>(path, columns, *this, declared, classes);
   }
@@ -205,6 +206,7 @@ Section text_classification_choice() {
            "The key of the text in .jsonl files, and its column in .csv files.")
       .key("class_column", &ClassifiedTextOptions::class_column,
            "The key or the column of the class: a number from 0, or a name. Names are numbered in bytewise order.")
+      .key("delimiter", &ClassifiedTextOptions::delimiter, "The character between the fields of .csv files.")
       .key("tokenizer", &ClassifiedTextOptions::tokenizer,
            "bytes, or the path of a tokenizer.json, of a rank file of tiktoken, of a model of SentencePiece, or of a "
            "folder that holds one. The tokens that the file puts before and after a text, such as [CLS] and [SEP], "
@@ -221,6 +223,7 @@ Section text_classification_choice() {
           "lower case, and the punctuation of ASCII is removed.")
       .check([](const ClassifiedTextOptions& options, const Node& node, Reader& reader) {
         check_encoding(options.encoding, options.tokenizer.has_value(), node, reader);
+        check_delimiter(options.delimiter, node, reader);
         const Node* max_tokens = node.find("max_tokens");
         if (!options.tokenizer || !options.max_tokens) return;
         reader.error(max_tokens->location, "max_tokens is for numbered words, but `tokenizer` has its own vocabulary");

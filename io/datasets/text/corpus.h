@@ -16,9 +16,11 @@ struct CorpusFormat {
   std::string class_column;          // of the name of the text's class; empty: texts have no classes
   // What to do if a file has no such text; empty: "set `text_column`".
   std::string text_remedy = {};
+  std::string delimiter = ",";  // between the fields of .csv files, one character
 };
 
-// A file of plain text is one document, each line of an .jsonl file and each row of a .csv file is one.
+// A file of plain text is one document, each line of an .jsonl file and each row of a .csv file is one. A byte order
+// mark at the beginning of a file is not part of the text.
 enum class CorpusFileKind { plain, json_lines, table };
 
 struct CorpusFile {
@@ -60,7 +62,8 @@ struct CorpusPiece {
   std::int64_t offset = 0;      // of the content's first byte in the file
   std::int64_t line = 1;        // number of the content's first line, for .jsonl files
   std::vector<CorpusRow> rows;  // of .csv files, instead of `content`
-  bool ends_document = true;    // plain text: whether the document ends with this piece
+  // Plain text: whether the document begins or ends with this piece.
+  bool begins_document = true, ends_document = true;
 };
 
 // Whether a text may be cut after `before`: its tokens are those of the part before the cut and those of the part after

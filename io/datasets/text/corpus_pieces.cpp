@@ -22,6 +22,7 @@ namespace {
 constexpr std::size_t piece_bytes = 1 << 20;
 constexpr std::size_t excerpt_bytes = 256;  // on each side of a place where a text may be cut
 constexpr int tried_cuts = 8;
+constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
 
 bool continues_character(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) == 0x80; }
 
@@ -131,9 +132,14 @@ CorpusRow row_of_json(std::string_view line, const CorpusFormat& format, const S
 
 // The file that is being read: text from a position on, or rows.
 struct CorpusPieces::OpenFile {
-  explicit OpenFile(const CorpusFile& of) : file(of.path, data_role) {}
+  explicit OpenFile(const CorpusFile& of) : file(of.path, data_role) {
+    char first[byte_order_mark.size()];
+    const std::int64_t count = file.read_some(0, first, std::ssize(byte_order_mark));
+    if (std::string_view(first, static_cast<std::size_t>(count)) == byte_order_mark) begin = at = count;
+  }
 
   InputFile file;
+  std::int64_t begin = 0;  // of the text, in bytes
   std::int64_t at = 0, line = 1;
   std::unique_ptr<CsvLines> rows;
   std::size_t columns = 0, text = 0, class_name = 0;  // of a table: how many there are, and those that are read
@@ -150,13 +156,14 @@ bool CorpusPieces::next(CorpusPiece& piece) {
     if (!open_) {
       open_ = std::make_unique<OpenFile>(file);
       if (file.kind == CorpusFileKind::table) {
-        const std::vector<std::string> names = column_names(file.path, {.header = {true}});
+        const std::vector<std::string> names =
+            column_names(file.path, {.delimiter = format_.delimiter, .header = {true}});
         open_->columns = names.size();
         open_->text = corpus_column(names, format_.text_column, remedy_of_text(format_), file.path);
         if (!format_.class_column.empty()) {
           open_->class_name = corpus_column(names, format_.class_column, remedy_of_class, file.path);
         }
-        open_->rows = std::make_unique<CsvLines>(file.path, ',');
+        open_->rows = std::make_unique<CsvLines>(file.path, format_.delimiter[0]);
         std::vector<std::string_view> header;
         open_->rows->next(header);
       }
@@ -174,6 +181,7 @@ void CorpusPieces::next_text(CorpusPiece& piece) {
   std::string& text = piece.content;
   piece.offset = open.at;
   piece.line = open.line;
+  piece.begins_document = lines || open.at == open.begin;
   while (open.at < open.file.size()) {
     const std::size_t before = text.size();
     text.resize(before + piece_bytes);

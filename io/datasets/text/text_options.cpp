@@ -8,6 +8,7 @@
 #include "io/datasets/inputs.h"
 #include "io/datasets/options.h"
 #include "io/datasets/preparation.h"
+#include "io/datasets/tables/csv.h"
 #include "io/datasets/text/corpus.h"
 #include "io/datasets/text/language_dataset.h"
 #include "io/datasets/text/text_tokenizer.h"
@@ -35,7 +36,7 @@ struct TextOptions final : DatasetOptions {
   std::optional<TokenizerName> tokenizer;
   std::string encoding = automatic_encoding;
   std::int64_t positions = 0;
-  std::string text_column = "text";
+  std::string text_column = "text", delimiter = ",";
   std::string begin_token = "auto", end_token = "auto";
   SpecialText special_text = SpecialText::plain;
   bool packing = true;
@@ -97,8 +98,11 @@ struct TextOptions final : DatasetOptions {
   }
 
   Tokenization tokenization(const TextTokenizer& opened) const {
-    return {
-        opened, begin_token_of(opened, begin_token), end_token_of(opened, end_token), special_text, {text_column, {}}};
+    return {opened,
+            begin_token_of(opened, begin_token),
+            end_token_of(opened, end_token),
+            special_text,
+            {.text_column = text_column, .delimiter = delimiter}};
   }
 
   // The numbers of the model's inputs that get the tokens and, if there is one, the numbers of documents.
@@ -205,6 +209,7 @@ Section text_choice() {
       .key("encoding", &TextOptions::encoding, encoding_meaning)
       .key("text_column", &TextOptions::text_column,
            "The key of the text in .jsonl files, and its column in .csv files.")
+      .key("delimiter", &TextOptions::delimiter, "The character between the fields of .csv files.")
       .key("begin_token", &TextOptions::begin_token,
            "The token with which every document and every prompt begins: auto (the vocabulary's own, if it has one), "
            "none, or the text of a special token.")
@@ -242,6 +247,7 @@ Section text_choice() {
           if (!options.packing) reader.error(location, format("{} needs `packing: true`", key));
         };
         check_encoding(options.encoding, options.tokenizer.has_value(), node, reader);
+        check_delimiter(options.delimiter, node, reader);
         check("stride", options.stride);
         check("evaluation_stride", options.evaluation_stride);
         if (!options.document_numbers || options.packing) return;

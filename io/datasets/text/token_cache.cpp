@@ -48,7 +48,7 @@ class PieceEncoder {
       require_characters(text, piece);
       encoder_->encode(text.text, encoded.ids, piece.file->path);
       const bool plain = piece.file->kind == CorpusFileKind::plain;
-      const bool begins = !plain || piece.offset == 0;
+      const bool begins = !plain || piece.begins_document;
       if (begins) begin_document(first, encoded);
       if (of_.end_token && of_.special == SpecialText::recognized) end_inside(first, begins, encoded);
       if (!plain || piece.ends_document) end_document(first, encoded);
@@ -120,10 +120,10 @@ CutTest cut_test(const Tokenization& tokenization) {
 }
 
 std::string key_of(const std::string& text_hash, const Tokenization& tokenization) {
-  constexpr int version = 1;  // increased when the same text results in other tokens
-  std::string key = format("{}\n{}\n{}\n{}\n{}\n{}\n", version, text_hash, tokenization.tokenizer.hash,
+  constexpr int version = 2;  // increased when the same text results in other tokens
+  std::string key = format("{}\n{}\n{}\n{}\n{}\n{}\n{}\n", version, text_hash, tokenization.tokenizer.hash,
                            tokenization.end_token.value_or(-1), static_cast<int>(tokenization.special),
-                           tokenization.format.text_column);
+                           tokenization.format.text_column, tokenization.format.delimiter);
   if (tokenization.begin_token) key += format("{}\n", *tokenization.begin_token);
   return sha256(key.data(), key.size()).substr(0, 32);
 }

@@ -86,6 +86,28 @@ TEST_CASE("tokenized in pieces, a corpus has the ids of its whole texts") {
   }
 }
 
+TEST_CASE("a byte order mark is not text, and the delimiter separates the fields of tables") {
+  const TempFolder folder;
+  const std::string mark = "\xEF\xBB\xBF", large = random_text(1'500'000, 7), small = random_text(500, 8);
+  write_file(folder / "t/a.txt", mark + large);
+  write_file(folder / "t/b.jsonl", mark + json_text(Json{{"text", small}}) + "\n");
+  write_file(folder / "t/c.csv", mark + "id;text\n1;one, two\n2;three\n");
+  Tokenization tokenization{.tokenizer = open_tokenizer(NamedTokenizer::bytes),
+                            .begin_token = {},
+                            .end_token = end_token_of(open_tokenizer(NamedTokenizer::bytes), "auto"),
+                            .special = SpecialText::plain,
+                            .format = {.delimiter = ";"}};
+  std::vector<std::int32_t> expected;
+  for (const std::string& text : {large, small, std::string("one, two"), std::string("three")}) {
+    for (const char byte : text) expected.push_back(static_cast<unsigned char>(byte));
+    expected.push_back(*tokenization.end_token);
+  }
+  const Corpus corpus = find_corpus(folder / "t");
+  CHECK(all_ids(cached_tokens(corpus, tokenization, {folder / "cache"})) == expected);
+  tokenization.format.delimiter = ",";
+  CHECK_THROWS_WITH(cached_tokens(corpus, tokenization, {folder / "cache"}), Catch::Contains("set `delimiter: \";\"`"));
+}
+
 TEST_CASE("several processes that need the same tokens make them once") {
   const TempFolder folder;
   write_file(folder / "t.txt", random_text(2'000'000, 4));
