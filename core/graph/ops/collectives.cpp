@@ -1,9 +1,11 @@
 // Shapes, placements and gradients of collectives.
 #include "core/graph/ops/collectives.h"
 
+#include "core/expression/scalar_graph.h"
 #include "core/graph/differentiator.h"
 #include "core/graph/ops/attributes.h"
 #include "core/graph/ops/elementwise/activations.h"
+#include "core/graph/ops/elementwise/elementwise.h"
 #include "core/graph/ops/reshaping/columns.h"
 #include "core/graph/placement_rules.h"
 
@@ -48,6 +50,24 @@ int last_dimension(const PlacementQuery& query) { return static_cast<int>(query.
 // replicated.
 OutputPlacements pass(const PlacementQuery& query) {
   return {{query.inputs.empty() ? replicated : query.inputs[0]}, {}};
+}
+
+// Computes zeros of the shape and placement of a tensor.
+std::shared_ptr<const OpDef> zeros_like(DType dtype) {
+  ScalarGraph graph;
+  const int zero[] = {graph.of_constant(0)};
+  ElementwiseProgram program = graph.program(zero);
+  program.inputs = 1;
+  auto def = std::make_shared<Elementwise>(std::move(program), std::vector{dtype});
+  def->linear = {0};
+  return def;
+}
+
+// The gradient of the op's output, for which peers wait even if no op of this rank passes one back. It is zero then.
+TensorId gradient_or_zeros(const Op& op, Differentiator& differentiator) {
+  const TensorId y = op.outputs[0], dy = differentiator.gradient_of(y);
+  if (dy != no_tensor) return dy;
+  return differentiator.emit(zeros_like(differentiator.tensor(y).type.dtype), {y}, op)[0];
 }
 
 }  // namespace
@@ -175,7 +195,7 @@ std::string Broadcast::attributes() const { return text_of(*this).value("root", 
 OutputPlacements Broadcast::placements(const PlacementQuery& query) const { return pass(query); }
 
 void Broadcast::differentiate(const Op& op, Differentiator& differentiator) const {
-  const TensorId dy = differentiator.gradient_of(op.outputs[0]);
+  const TensorId dy = gradient_or_zeros(op, differentiator);
   const TensorId sum = differentiator.emit(std::make_shared<AllReduce>(axis), {dy}, op)[0];
   if (!op.inputs.empty() && differentiator.needs_gradient(op.inputs[0])) differentiator.contribute(op.inputs[0], sum);
 }
@@ -202,7 +222,7 @@ OutputPlacements Receive::placements(const PlacementQuery& query) const {
 void Receive::differentiate(const Op& op, Differentiator& differentiator) const {
   auto send = std::make_shared<Send>(axis, peer);
   send->channel = opposite(channel);
-  differentiator.emit(std::move(send), {differentiator.gradient_of(op.outputs[0])}, op);
+  differentiator.emit(std::move(send), {gradient_or_zeros(op, differentiator)}, op);
 }
 
 OutputPlacements Wait::placements(const PlacementQuery& query) const { return pass(query); }

@@ -132,9 +132,11 @@ class Tape final : public Differentiator {
     summand.type = tensor(shared).type;
     return gradients_[index(shared)] = graph_.add_tensor(std::move(summand));
   }
+  // Whether the op's gradients are computed. Other ranks wait for a gradient even if no op here passes one back.
   bool reached(const Op& op) const {
     const auto has_gradient = [this](TensorId output) { return gradient_of(output) != no_tensor; };
-    return op.def->begins_gradient() || std::any_of(op.outputs.begin(), op.outputs.end(), has_gradient);
+    return op.def->begins_gradient() || op.def->peers_need_gradient() ||
+           std::any_of(op.outputs.begin(), op.outputs.end(), has_gradient);
   }
 
   TensorId add_activation(const OpDef& def, const TensorType& type, std::size_t output, const Op& forward) {

@@ -142,6 +142,20 @@ layers:
      .optimizer = "{name: adam, learning_rate: 0.01}"},
 };
 
+// The layer `places` reads the shape of its input alone.
+const Task positions{.name = "positions",
+                     .network = R"(
+layers:
+  - embedding: {name: words, input_dim: 9, output_dim: 6}
+  - dense: {name: first, units: 6, activation: tanh}
+  - position_embedding: {name: places, sequence_length: 7}
+  - add: {name: both, from: [first, places]}
+  - dense: {name: last, units: 3, activation: softmax}
+)",
+                     .inputs = {{"", {7}, {}}},
+                     .positions = {7},
+                     .tokens = 9};
+
 // Random batches, the same on every rank.
 class Samples {
  public:
@@ -362,6 +376,16 @@ TEST_CASE("a stage after one without trainable layers sends it no gradients, and
                     .micro_batches = 4,
                     .place = "{0: [flatten], 1: [dense, dropout], 2: [dense_1, dense_2]}"};
   compare(on_one_rank(tasks[0], setup), train_on(tasks[0], setup));
+}
+
+TEST_CASE("a stage that passes no gradient back to a trained stage learns the same") {
+  for (const int micro_batches : {2, 4}) {
+    const Setup setup{.mesh = {.pipeline = 3},
+                      .micro_batches = micro_batches,
+                      .place = "{0: [words, first], 1: [places], 2: [both, last]}"};
+    CAPTURE(micro_batches);
+    compare(on_one_rank(positions, setup), train_on(positions, setup));
+  }
 }
 
 TEST_CASE("a slot holds one micro-batch at a time, and there is one slot for each micro-batch in flight") {
