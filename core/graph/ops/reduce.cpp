@@ -23,6 +23,17 @@ Shape kept_shape(Shape x, int begin, int end) {
   return x;
 }
 
+// The dimension along which the result of a sum over [begin, end) is split, and the same dimension of its kept shape.
+std::optional<Reshape::Kept> kept_dimension(const Tensor& y, int begin, int end) {
+  std::optional<Reshape::Kept> kept;
+  for (const Placement& placement : y.placements) {
+    if (placement.kind != Placement::Kind::split) continue;
+    const int of = placement.dimension;
+    kept = Reshape::Kept{of, of < begin ? of : of + end - begin};
+  }
+  return kept;
+}
+
 // The program scale * x.
 ElementwiseProgram scaled(double scale) {
   ScalarGraph graph;
@@ -94,8 +105,12 @@ void Reduce::differentiate(const Op& op, Differentiator& differentiator) const {
   const TensorId x = op.inputs[0];
   const TensorType type = differentiator.tensor(x).type;
   const Shape kept = kept_shape(type.shape, begin, end);
+  const Tensor forward = differentiator.tensor(op.outputs[0]);
   const auto with_kept_shape = [&](TensorId y) {
-    return keep ? y : differentiator.emit(std::make_shared<Reshape>(kept), {y}, op)[0];
+    if (keep) return y;
+    // A rank may hold one element of a split dimension, so that the shapes do not tell which dimension it is.
+    auto reshape = std::make_shared<Reshape>(kept, kept_dimension(forward, begin, end));
+    return differentiator.emit(std::move(reshape), {y}, op)[0];
   };
   const TensorId dy = with_kept_shape(differentiator.gradient_of(op.outputs[0]));
   if (reduction == ReduceKind::sum) {
