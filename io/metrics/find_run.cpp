@@ -107,6 +107,12 @@ std::string run_of_checkpoint(const std::string& checkpoint) {
   }
 }
 
+std::optional<std::vector<std::string>> key_differences(const std::string& checkpoint, const Node& config) {
+  const std::string run = run_of_checkpoint(checkpoint);
+  if (run.empty()) return std::nullopt;
+  return deciding_differences(load_run_config(run), config);
+}
+
 std::vector<std::string> model_differences(const std::string& checkpoint, const Node& config) {
   const std::string run = run_of_checkpoint(checkpoint);
   return run.empty() ? std::vector<std::string>() : differences_of_model(load_run_config(run), config);

@@ -35,6 +35,11 @@ RunOfConfig newest_run(const std::string& name, const Node& config, const std::s
 // directory belongs; "" if it belongs to no run.
 std::string run_of_checkpoint(const std::string& checkpoint);
 
+// Returns the differences between the run to which a checkpoint or run directory belongs and this config, in keys that
+// decide the result (see deciding_differences()), or no value if the path belongs to no run. Throws the errors of
+// load_run_config().
+std::optional<std::vector<std::string>> key_differences(const std::string& checkpoint, const Node& config);
+
 // Returns the differences between the model of this config and the model of the run to which a checkpoint or run
 // directory belongs. The result is also empty if the path belongs to no run.
 std::vector<std::string> model_differences(const std::string& checkpoint, const Node& config);

@@ -94,7 +94,14 @@ void restore_weights(const RestoreSource& source, Engine& engine, Communicator& 
 
 void restore_state(const RestoreSource& source, const ShardPlan& plan, std::span<const NamedTensor> state,
                    Communicator& world, Stream& stream) {
-  if (plan.tensors().empty()) return;
+  if (plan.tensors().empty()) {
+    if (source.snapshot != nullptr && !source.snapshot->state.empty()) {
+      log::warning(
+          format("{} has the state of another optimizer ({}): it is dropped, since this optimizer has no state",
+                 source.path, differences(source.snapshot->state, plan.tensors())));
+    }
+    return;
+  }
   const Snapshot empty;
   const Snapshot& stored = source.snapshot != nullptr ? *source.snapshot : empty;
   const std::string difference = source.snapshot != nullptr ? differences(stored.state, plan.tensors()) : "";

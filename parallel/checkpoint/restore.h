@@ -30,7 +30,8 @@ void restore_weights(const RestoreSource& source, const ShardPlan& plan, std::sp
 void restore_weights(const RestoreSource& source, Engine& engine, Communicator& world, Stream& stream);
 
 // Restores the optimizer's state. If the checkpoint has no state, or the state of another optimizer, the engine's state
-// is not changed and rank 0 logs a warning. All ranks must call this function.
+// is not changed and rank 0 logs a warning, also if this engine's optimizer has no state. All ranks must call this
+// function.
 void restore_state(const RestoreSource& source, const ShardPlan& plan, std::span<const NamedTensor> state,
                    Communicator& world, Stream& stream);
 

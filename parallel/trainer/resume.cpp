@@ -1,7 +1,9 @@
 // Restores the state of a run from its checkpoint.
 #include "parallel/trainer/resume.h"
 
+#include <cstdlib>
 #include <map>
+#include <utility>
 
 #include "core/backend/choice_changes.h"
 #include "core/base/error.h"
@@ -12,10 +14,21 @@
 #include "core/optim/schedule.h"
 #include "core/spec/units.h"
 #include "parallel/comm/text.h"
+#include "parallel/trainer/hooks/early_stopping.h"
+#include "parallel/trainer/hooks/plateau.h"
 #include "parallel/trainer/options.h"
 #include "parallel/trainer/training_plan.h"
 
 namespace trainctl {
+namespace {
+
+// Whether the checkpoint's metadata has another value than the plan's; false if it has none.
+bool differs(const std::string& name, const Snapshot& resumed, const TrainingPlan& plan) {
+  const auto before = resumed.metadata.find(name);
+  return before != resumed.metadata.end() && !before->second.empty() && before->second != plan.metadata.at(name);
+}
+
+}  // namespace
 
 std::optional<Snapshot> broadcast_position(const std::optional<Snapshot>& mine, Communicator& world, Stream& stream) {
   std::string text;
@@ -74,17 +87,29 @@ TrainOptions with_global_batch(TrainOptions train, int ranks, const std::optiona
   return train;
 }
 
+bool awaits_evaluation(const Snapshot& snapshot, std::int64_t steps_per_epoch) {
+  const std::string count = metadata_value(snapshot, "epoch/count");  // number of samples since the last evaluation
+  return snapshot.step % steps_per_epoch == 0 && std::strtod(count.c_str(), nullptr) > 0;
+}
+
+Snapshot without_results_of_other_data(Snapshot snapshot, const TrainingPlan& plan) {
+  if (!differs("data", snapshot, plan)) return snapshot;
+  snapshot.best.reset();
+  EarlyStopping::forget_best(snapshot.metadata);
+  Plateau::forget_best(snapshot.metadata);
+  return snapshot;
+}
+
 void log_resume(const TrainingPlan& plan, const std::function<double(const ScheduleTime&)>& scheduled_rate,
                 const Snapshot& resumed, const std::string& path) {
   log::info(format("goes on from {} (step {}, epoch {:.2f})", path, resumed.step,
                    static_cast<double>(resumed.step) / static_cast<double>(plan.loop.steps_per_epoch)));
-  const auto differs = [&](const std::string& name) {
-    const std::string before = metadata_value(resumed, name);
-    return !before.empty() && before != plan.metadata.at(name);
-  };
-  if (differs("data"))
-    log::warning("the data has changed since the checkpoint: samples may be seen twice or not at all");
-  if (differs("device")) {
+  if (differs("data", resumed, plan)) {
+    log::warning(
+        format("the data has changed since the checkpoint: samples may be seen twice or not at all{}",
+               resumed.best ? ", and the best result so far is forgotten, since it is one of the other data" : ""));
+  }
+  if (differs("device", resumed, plan)) {
     log::warning(format(
         "the checkpoint is from {}; this is {}: {}", metadata_value(resumed, "device"), plan.metadata.at("device"),
         plan.reproducible ? "the bits that strategy.reproducible promises on one device are not to be expected"

@@ -2,6 +2,7 @@
 // run keeps.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -27,6 +28,13 @@ std::string metadata_value(const std::optional<Snapshot>& snapshot, const std::s
 // which a learning rate that scales with the ranks is meant. A run that is resumed on another number of ranks keeps the
 // batch size and therefore the learning rate. Throws CollectiveError{data} if the checkpoint's batch size is invalid.
 TrainOptions with_global_batch(TrainOptions train, int ranks, const std::optional<Snapshot>& resumed);
+
+// Whether a snapshot is of the end of an epoch whose evaluation was cut off, so that a resumed run begins with it.
+bool awaits_evaluation(const Snapshot& snapshot, std::int64_t steps_per_epoch);
+
+// Returns the snapshot without the best results so far, with which a run compares later ones, if they are of other data
+// than the plan's.
+Snapshot without_results_of_other_data(Snapshot snapshot, const TrainingPlan& plan);
 
 // Logs where a run resumes, and what has changed since the checkpoint at `path` was written. `scheduled_rate` returns
 // the learning rate of the config at a time.

@@ -161,8 +161,10 @@ PhaseTraining::PhaseTraining(RankRun& run, const PhaseStart& phase, const std::o
   loop_ = std::make_unique<TrainingLoop>(loop_parts(), plan_.loop);
   const bool is_stored =
       !begins || (!names_a_checkpoint(run.request.resume) && !any_rank(files.resumes_from_memory, world_, stream_));
-  if (resumed) loop_->resume(*resumed, is_stored);
-  if (resumed && resumed->best) find_missing_best(resumed->best->step);
+  if (!resumed) return;
+  const Snapshot start = without_results_of_other_data(*resumed, plan_);
+  loop_->resume(start, is_stored);
+  if (start.best) find_missing_best(start.best->step);
 }
 
 void PhaseTraining::open_batches(const DataPosition& start) {

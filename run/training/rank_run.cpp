@@ -181,6 +181,8 @@ void begin_run(RankRun& run, Job& job, const TrainOptions& train, const Training
   if (resumed && files.directory) {
     const auto rate = [&train](const ScheduleTime& time) { return scheduled_rate(train, time); };
     log_resume(plan, rate, *resumed, files.resumed_from);
+    const bool observes = run.request.replay != nullptr || run.request.scaling != nullptr;  // such a run has other keys
+    if (!files.foreign_keys.empty() && !observes) log::warning(files.foreign_keys);
   }
   if (files.sink) {
     files.sink->start(start_event(run.spec, run.context.world, job, plan, memory, resumed, files.resumed_from));

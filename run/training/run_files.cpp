@@ -15,6 +15,7 @@
 #include "io/loader/data.h"
 #include "io/metrics/absent_supervisor.h"
 #include "io/metrics/callbacks/callbacks.h"
+#include "io/metrics/find_run.h"
 #include "io/metrics/metrics_jsonl.h"
 #include "io/metrics/tensorboard/layer_graph.h"
 #include "io/metrics/tensorboard/tensorboard.h"
@@ -124,13 +125,17 @@ RunFiles open_files_now(const RunSpec& spec, const TrainingRequest& request, boo
                                                 .generation = request.generation,
                                                 .has_copy = copy.has_value(),
                                                 .yields = yields});
-  if (files.directory->is_finished()) return files;
+  if (files.directory->is_finished()) {
+    if (names_a_checkpoint(request.resume)) load_named_checkpoint(request.resume);  // throws if there is none
+    return files;
+  }
   if (spec.log.prometheus && request.scaling == nullptr) {
     files.prometheus = std::make_unique<Prometheus>(*spec.log.prometheus, spec.name, files.directory->metrics_path());
   }
   const bool continues = !continued.empty() && files.directory->resumes();
   if (!copy && names_a_checkpoint(request.resume) && !continues) {
     files.checkpoint = load_named_checkpoint(request.resume);
+    files.foreign_keys = changed_keys_warning(request.resume, request.config);
   } else if (!copy && files.directory->resumes()) {
     copy = load_checkpoint_or_copy(files, continued, request.generation.launch, stored);
   }
@@ -147,6 +152,24 @@ RunFiles open_files_now(const RunSpec& spec, const TrainingRequest& request, boo
 }  // namespace
 
 bool names_a_checkpoint(const std::string& resume) { return resume != "auto" && resume != "never"; }
+
+std::string changed_keys_warning(const std::string& path, const Node& config) {
+  std::optional<std::vector<std::string>> changed;
+  try {
+    changed = key_differences(path, config);
+  } catch (const Error& error) {
+    return format("the keys of the run of {} cannot be compared with those of this run: {}", path, error.what());
+  }
+  if (!changed || changed->empty()) return "";
+  std::string lines;
+  for (const std::string& line : *changed) lines += "\n  " + line;
+  return format(
+      "{} is a checkpoint of a run of another config:{}\nThis run takes its weights, its step, its position in the "
+      "data "
+      "and the states of callbacks, and the optimizer's state only if its own optimizer has the same tensors. To begin "
+      "a new run with the weights alone, set model.weights to the checkpoint instead of --resume",
+      path, lines);
+}
 
 // All ranks wait together, since the wait may be longer than cluster.timeout.
 RunFiles open_run_files(const RunSpec& spec, const TrainingRequest& request, World& world, Stream& stream) {

@@ -82,6 +82,7 @@ struct RunFiles {
   std::optional<LoadedCheckpoint> checkpoint;
   std::string resumed_from;                 // path of the checkpoint
   bool resumes_from_memory = false;         // the checkpoint is a copy in shared memory
+  std::string foreign_keys;                 // --resume: what changed_keys_warning() says of the checkpoint's run, or ""
   std::string newest_stored;                // path of the newest checkpoint in the run directory, or --resume's
   std::string read_stored;                  // the same, if it was read and is whole; else ""
   std::optional<LoadedWeights> pretrained;  // if the run begins with the weights of a file
@@ -94,6 +95,10 @@ struct RunFiles {
 
 // Whether --resume names a checkpoint.
 bool names_a_checkpoint(const std::string& resume);
+
+// Returns a warning that names the keys that decide the result and differ between `config` and the run to which the
+// checkpoint at `path` belongs; "" if there are none, or if the checkpoint belongs to no run.
+std::string changed_keys_warning(const std::string& path, const Node& config);
 
 // Finds the run directory and loads the checkpoint to continue from, on rank 0. After a restart, a whole copy in shared
 // memory that is newer is loaded instead. Writes nothing. If another supervisor may start its ranks in the directory

@@ -5,6 +5,7 @@
 #include "core/base/error.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
+#include "core/base/table.h"
 #include "io/loader/data.h"
 #include "io/metrics/metrics_jsonl.h"
 #include "parallel/comm/text.h"
@@ -44,6 +45,37 @@ void check_later_phases(const RankRun& run, std::size_t number, const DataPositi
   }
 }
 
+// Says that a directory holds a finished run, and that a checkpoint which --resume names is not used.
+void tell_finished(const std::string& directory, const std::string& resume) {
+  const std::string text = directory + " holds a finished run: nothing to do";
+  if (!names_a_checkpoint(resume)) return log::info(text + "; set more epochs or steps to continue it");
+  log::warning(format(
+      "{}, and the checkpoint {} of --resume is not used; choose another directory (--run-dir) to go on from this "
+      "checkpoint, or leave --resume out and set more epochs or steps to continue the finished run",
+      text, resume));
+}
+
+// Throws CollectiveError{config} if the checkpoint that --resume names lies at or beyond the end of the run, unless the
+// evaluation of its last epoch is still due.
+void require_steps_left(const TrainOptions& train, const Snapshot& resumed, std::int64_t per_epoch,
+                        const std::string& checkpoint) {
+  const std::int64_t end = steps_of_run(train, per_epoch);
+  if (end == 0 || resumed.step < end || awaits_evaluation(resumed, per_epoch)) return;
+  const bool by_epochs = !train.max_steps || end < *train.max_steps;
+  const std::string key = by_epochs && !train.phases.empty() ? "the sum of the epochs of train.phases"
+                          : by_epochs                        ? "train.epochs"
+                                                             : "train.max_steps";
+  const std::string position =
+      by_epochs ? format("epoch {:.6g}", static_cast<double>(resumed.step) / static_cast<double>(per_epoch))
+                : "step " + grouped(resumed.step);
+  throw CollectiveError(ErrorKind::config, SourceLocation{checkpoint},
+                        format("there is nothing to train: the checkpoint is at {}, and {} is {}", position, key,
+                               grouped(by_epochs ? *train.epochs : *train.max_steps)),
+                        format("set more {}, which count from the beginning of the checkpoint's run; or begin a new "
+                               "run with the checkpoint's weights (model.weights instead of --resume)",
+                               by_epochs ? "epochs" : "steps"));
+}
+
 }  // namespace
 
 int train(const RunSpec& configured, const TrainingRequest& request, RankContext& context) {
@@ -55,8 +87,7 @@ int train(const RunSpec& configured, const TrainingRequest& request, RankContext
   RunFiles files = open_run_files(configured, request, world, device.host);
   if (any_rank(files.directory && files.directory->is_finished(), world.communicator(), device.host)) {
     if (files.directory) {
-      log::info(format("{} holds a finished run: nothing to do; set more epochs or steps to continue it",
-                       files.directory->path()));
+      tell_finished(files.directory->path(), request.resume);
       if (request.json) answer(final_line(files.directory->metrics_path()));
     }
     return 0;
@@ -83,6 +114,11 @@ int train(const RunSpec& configured, const TrainingRequest& request, RankContext
   const auto next_phase = [&] {
     return find_phase(run.spec.train.phases, steps_per_epoch(run.spec.train, data.info(), world.size()), resumed);
   };
+  const bool is_named = names_a_checkpoint(request.resume) && !request.restart && request.replay == nullptr;
+  if (resumed && is_named && request.scaling == nullptr) {
+    const std::int64_t per_epoch = steps_per_epoch(run.spec.train, data.info(), world.size());
+    require_steps_left(run.spec.train, *resumed, per_epoch, request.resume);
+  }
   check_later_phases(run, next_phase().number, start_of(run, resumed));
   PhaseEnd end = train_phase(run, next_phase(), resumed, true);
   while (end.next_follows || end.rollback) {  // start from a checkpoint, as a resumed run does

@@ -152,22 +152,92 @@ TEST_CASE("a changed length of the run leads to a warning if the schedule depend
   CHECK(contains(more.errors, "now 24 steps instead of 12"));
 }
 
-TEST_CASE("a resume in a new directory writes a checkpoint there, also if no step follows") {
+TEST_CASE("a checkpoint at or beyond the end of the run is refused, since there is nothing to train") {
   const Folder folder;
   const std::string config = folder.write("small.yaml", small("epochs: 2"));
   REQUIRE(train(folder, config, {"--run-dir", "first"}).code == 0);
-  const Finished resumed = train(folder, config, {"--run-dir", "second", "--resume", "first", "--json"});
-  INFO(tail(resumed.errors));
-  REQUIRE(resumed.code == 0);
-  CHECK(fs::exists(folder / "second/checkpoints/last/manifest.json"));
-  CHECK(last_hash(folder / "second") == last_hash(folder / "first"));
-  const Json end = Json::parse(resumed.out), before = events(folder / "first", "end").back();
-  CHECK(end.at("status") == "completed");
-  CHECK(end.at("best") == before.at("best"));
-  CHECK(end.at("train").at("loss").is_number());
-  CHECK(end.at("train") == before.at("train"));
-  CHECK(end.at("validation") == before.at("validation"));
-  CHECK(end.at("validation").at("accuracy").is_number());
+  const auto refused = [&](const std::string& setting, const std::string& words) {
+    for (const char* ranks : {"1", "2"}) {
+      const Finished run = trainctl(
+          folder, {"run", config, "--ranks", ranks, "--run-dir", "second", "--resume", "first", "--set", setting});
+      CAPTURE(ranks, run.errors);
+      CHECK(run.code == 2);
+      CHECK(contains(run.errors, "first: there is nothing to train: " + words));
+      CHECK(contains(run.errors, "which count from the beginning of the checkpoint's run"));
+      CHECK_FALSE(fs::exists(folder / "second"));
+    }
+  };
+  refused("train.epochs=2", "the checkpoint is at epoch 2, and train.epochs is 2; set more epochs");
+  refused("train.epochs=1", "the checkpoint is at epoch 2, and train.epochs is 1; set more epochs");
+  refused("train.max_steps=11", "the checkpoint is at step 12, and train.max_steps is 11; set more steps");
+  const Finished more =
+      train(folder, config, {"--run-dir", "second", "--resume", "first", "--set", "train.epochs=3", "--json"});
+  INFO(tail(more.errors));
+  REQUIRE(more.code == 0);
+  CHECK(Json::parse(more.out).at("step") == 18);
+  CHECK_FALSE(contains(more.errors, "another config"));  // the end of the run may differ
+}
+
+TEST_CASE("a checkpoint that --resume names for a finished run is checked, and said to be unused") {
+  const Folder folder;
+  const std::string config = folder.write("small.yaml", small("epochs: 2"));
+  REQUIRE(train(folder, config, {"--run-dir", "first"}).code == 0);
+  REQUIRE(train(folder, config, {"--run-dir", "second", "--set", "train.epochs=3"}).code == 0);
+  const Finished missing = train(folder, config, {"--run-dir", "first", "--resume", "nope"});
+  CHECK(missing.code == 3);
+  CHECK(contains(missing.errors, "nope: does not exist"));
+  const Finished unused = train(folder, config, {"--run-dir", "first", "--resume", "second", "--quiet"});
+  CHECK(unused.code == 0);
+  CHECK(contains(unused.errors,
+                 "first holds a finished run: nothing to do, and the checkpoint second of --resume is "
+                 "not used"));
+}
+
+TEST_CASE("a run that goes on from a run of another config names the keys and what is not taken") {
+  const Folder folder;
+  const std::string config = folder.write("small.yaml", small("epochs: 2"));
+  const std::string adam = "train.optimizer={name: adam, learning_rate: 1e-3}";
+  REQUIRE(train(folder, config, {"--run-dir", "first", "--set", adam}).code == 0);
+  const Finished other =
+      train(folder, config, {"--run-dir", "second", "--resume", "first/checkpoints/last", "--set", "train.epochs=3"});
+  INFO(tail(other.errors));
+  REQUIRE(other.code == 0);
+  for (const std::string& text : {other.errors, read_file(folder / "second/log.txt")}) {
+    CHECK(count(text, "first/checkpoints/last is a checkpoint of a run of another config:\n  train.optimizer.") == 1);
+    CHECK(contains(text, "train.optimizer.name: adam before, sgd now"));
+    CHECK(contains(text, "model.weights"));
+  }
+  CHECK(contains(other.errors, "has the state of another optimizer ("));
+  CHECK(contains(other.errors, "it is dropped, since this optimizer has no state"));
+  // A resume of the same config says nothing.
+  const Finished same = train(folder, config,
+                              {"--run-dir", "third", "--resume", "first", "--set", adam, "--set", "train.epochs=3",
+                               "--set", "log.every=2 steps"});
+  REQUIRE(same.code == 0);
+  CHECK_FALSE(contains(same.errors, "another config"));
+  CHECK_FALSE(contains(same.errors, "another optimizer"));
+}
+
+TEST_CASE("a directory that a command names and that does not exist is exit code 2, for every command") {
+  const Folder folder;
+  const std::string config = folder.write("small.yaml", small("epochs: 1"));
+  REQUIRE(train(folder, config, {"--run-dir", "first"}).code == 0);
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"inspect", "nowhere"},
+                                                {"inspect", "first", "nowhere"},
+                                                {"inspect", "nowhere", "--flight"},
+                                                {"watch", "nowhere"},
+                                                {"report", "nowhere"},
+                                                {"report", "first", "nowhere"},
+                                                {"resize", "nowhere", "--ranks", "2"},
+                                                {"replay", "nowhere", "--step", "1"},
+                                                {"predict", "nowhere", config},
+                                                {"export", "nowhere", "--format", "onnx"},
+                                                {"eval", config, "--run", "nowhere", "--ranks", "1"}}) {
+    const Finished refused = trainctl(folder, words);
+    CAPTURE(words, refused.errors);
+    CHECK(refused.code == 2);
+    CHECK(contains(refused.errors, "nowhere"));
+  }
 }
 
 TEST_CASE("eval reads the newest run of its config, and names the checkpoint") {
@@ -198,7 +268,7 @@ TEST_CASE("eval reads the newest run of its config, and names the checkpoint") {
   CHECK(last.code == 0);
   CHECK(contains(last.errors, "no best checkpoint: its last one is read"));
   const Finished missing = eval({"--run", "runs/smal"});
-  CHECK(missing.code == 3);
+  CHECK(missing.code == 2);
   CHECK(contains(missing.errors, "runs/smal: there is no run directory of this name"));
   // Weights of another model are refused with both locations.
   for (const std::vector<std::string>& run : {std::vector<std::string>{}, {"--run", "runs/small-2"}}) {

@@ -140,7 +140,7 @@ TEST_CASE("checkpoints that are missing, damaged or of another model are refused
   expect(trainctl(folder, {"run", config, "--ranks", "2", "--run-dir", "a", "--resume", "whole/checkpoints/none"}), 3,
          {"whole/checkpoints/none"});
   expect(trainctl(folder, {"run", config, "--ranks", "2", "--run-dir", "b", "--resume", newest, "--set",
-                           "model.layers.0.dense.units=9"}),
+                           "model.layers.0.dense.units=9", "--set", "train.epochs=4"}),
          2, {"another model", "hidden/kernel"});
 
   std::fstream file(folder / (newest + "/weights.safetensors"), std::ios::in | std::ios::out | std::ios::binary);

@@ -177,6 +177,9 @@ train: {batch_size: 4, epochs: 4, loss: sparse_categorical_crossentropy, optimiz
   INFO(tail(resumed.errors));
   CHECK(resumed.code == 0);
   CHECK(count(resumed.errors, "the data has changed") == 1);
+  CHECK(contains(resumed.errors, "and the best result so far is forgotten, since it is one of the other data"));
+  const Json end = events(folder / "resumed", "end").back();
+  CHECK(end["best"]["step"].get<int>() > read_manifest(last).step);
 }
 
 TEST_CASE("a confusion matrix has the same counts on any number of ranks, and its diagonal matches the accuracy") {

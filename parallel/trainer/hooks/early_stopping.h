@@ -34,6 +34,8 @@ class EarlyStopping final : public TrainingHook {
   std::string why_end() const override { return why_end_; }
   void save(SnapshotMetadata& metadata) const override { metadata["early_stopping"] = text(); }
   void restore(const SnapshotMetadata& metadata) override;
+  // Removes the best value so far from what restore() reads, so that the count of epochs begins anew.
+  static void forget_best(SnapshotMetadata& metadata) { metadata.erase("early_stopping"); }
 
   // Updates the state with the values of an evaluation after `epochs` epochs ("val_loss" and so on). Returns whether
   // the run ends.

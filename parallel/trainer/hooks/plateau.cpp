@@ -31,6 +31,15 @@ void Plateau::restore(const SnapshotMetadata& metadata) {
   if (found != metadata.end()) read(found->second);
 }
 
+void Plateau::forget_best(SnapshotMetadata& metadata) {
+  const auto found = metadata.find("reduce_on_plateau");
+  if (found == metadata.end()) return;
+  std::istringstream stream(found->second);
+  std::string factor, cooling;
+  stream >> factor >> cooling;
+  found->second = factor + " " + cooling;
+}
+
 bool Plateau::lowers(double scheduled, const std::map<std::string, double>& values) {
   const auto found = values.find(monitor_);
   if (found == values.end()) return false;

@@ -24,6 +24,8 @@ class Plateau final : public TrainingHook {
   double learning_rate(double scheduled) const override { return rate(scheduled); }
   void save(SnapshotMetadata& metadata) const override { metadata["reduce_on_plateau"] = text(); }
   void restore(const SnapshotMetadata& metadata) override;
+  // Removes the best value so far from what restore() reads, which keeps the factor on the learning rate.
+  static void forget_best(SnapshotMetadata& metadata);
 
   // Updates the state with the values of an evaluation ("val_loss" and so on). `scheduled`: the schedule's learning
   // rate of the next step. Returns whether the learning rate falls.

@@ -1,10 +1,13 @@
 // Tests snapshots that ranks save in random shards and other ranks read in other shards, and failures of one rank.
 #include <filesystem>
+#include <fstream>
 #include <mutex>
 #include <set>
+#include <sstream>
 
 #include "core/backend/immediate_stream.h"
 #include "core/base/error.h"
+#include "core/base/log.h"
 #include "io/checkpoint/load.h"
 #include "io/checkpoint/store.h"
 #include "parallel/checkpoint/restore.h"
@@ -149,6 +152,30 @@ TEST_CASE("a checkpoint of another model is refused on all ranks, and another op
           "'bn/moving_mean' is not in the model, 'conv/kernel' is not in the model, 'dense/bias' is not in the model "
           "and 3 more; use the config that it was made with, another checkpoint, or train anew (run --resume never)");
   }
+}
+
+TEST_CASE("a state that an optimizer without a state drops is reported") {
+  const TemporaryFolder run;
+  REQUIRE(save_on_ranks(run.path, {2, 5}, 10) == no_errors(2));
+  const std::string path = run / "warnings.txt";
+  log::add_file(path, log::Level::warning);
+  CHECK(on_threads(2, [&](Communicator& world) {
+          ImmediateStream stream;
+          std::optional<LoadedCheckpoint> loaded;
+          RestoreSource source;
+          if (world.rank() == 0) {
+            loaded = load_newest_checkpoint(run.path);
+            source = {&loaded->snapshot, "the/checkpoint", "other.yaml"};
+          }
+          const SnapshotPlan plan = plan_snapshot({}, {}, world, stream);
+          restore_state(source, plan.state, {}, world, stream);
+        }) == no_errors(2));
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  const std::string words = "the/checkpoint has the state of another optimizer (";
+  CHECK(text.str().find(words) != std::string::npos);
+  CHECK(text.str().find(words) == text.str().rfind(words));
+  CHECK(text.str().find("is not in the model") != std::string::npos);
 }
 
 }  // namespace trainctl::test::snapshots_test

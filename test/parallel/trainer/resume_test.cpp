@@ -9,6 +9,7 @@
 
 #include "core/base/log.h"
 #include "core/optim/schedule.h"
+#include "parallel/trainer/hooks/plateau.h"
 #include "parallel/trainer/training_plan.h"
 #include "test/catch.h"
 
@@ -44,6 +45,36 @@ TEST_CASE("a resumed run logs that its kernels differ from those of the checkpoi
   const std::string text = logged(before, "conv2d 3x3\tref:any\ndense\tplain\n");
   CHECK(text.find("1 of the run's kernels differ from those of the checkpoint, such as ref:any instead of jit:avx2 "
                   "for conv2d 3x3") != std::string::npos);
+}
+
+TEST_CASE("results of other data are forgotten, and the rate that a plateau has lowered is kept") {
+  Snapshot snapshot;
+  snapshot.best = BestResult{"val_loss", false, 0.25, 40};
+  snapshot.metadata = {{"data", "d"}, {"early_stopping", "1 0.25 3"}, {"reduce_on_plateau", "0.5 2 1 0.25 3"}};
+  TrainingPlan plan;
+  plan.metadata = {{"data", "d"}};
+  const Snapshot same = without_results_of_other_data(snapshot, plan);
+  CHECK(same.best->step == 40);
+  CHECK(same.metadata == snapshot.metadata);
+  plan.metadata["data"] = "e";
+  const Snapshot other = without_results_of_other_data(snapshot, plan);
+  CHECK_FALSE(other.best);
+  CHECK_FALSE(other.metadata.contains("early_stopping"));
+  CHECK(other.metadata.at("reduce_on_plateau") == "0.5 2");
+  Plateau plateau((PlateauOptions()));
+  plateau.restore(other.metadata);
+  CHECK(plateau.rate(1) == 0.5);
+}
+
+TEST_CASE("a snapshot at the end of an epoch awaits the evaluation that was cut off") {
+  Snapshot snapshot;
+  snapshot.step = 20;
+  CHECK_FALSE(awaits_evaluation(snapshot, 10));
+  snapshot.metadata["epoch/count"] = "0";
+  CHECK_FALSE(awaits_evaluation(snapshot, 10));
+  snapshot.metadata["epoch/count"] = "160";
+  CHECK(awaits_evaluation(snapshot, 10));
+  CHECK_FALSE(awaits_evaluation(snapshot, 15));
 }
 
 }  // namespace trainctl::test::resume_test
