@@ -7,6 +7,7 @@
 #include "cmd/common_options.h"
 #include "cmd/subcommands.h"
 #include "core/base/error.h"
+#include "core/base/files.h"
 #include "core/base/json.h"
 #include "core/base/json_fwd.h"
 #include "core/base/log.h"
@@ -27,10 +28,19 @@ struct InspectOptions {
   bool flight = false;  // shows the flight records of the run
 };
 
+// Throws Error{config} if the path does not exist.
+void require_existing(const std::string& path) {
+  if (exists(path)) return;
+  throw Error(ErrorKind::config, SourceLocation{path}, "there is no such directory",
+              "name a checkpoint, or the directory of a run");
+}
+
 // Compares two checkpoints, which are verified while they are read.
 int compare(const InspectOptions& options) {
-  const CheckpointComparison comparison =
-      compare(load_named_checkpoint(run_of(options.path)), load_named_checkpoint(run_of(options.other)));
+  const std::string first = run_of(options.path), second = run_of(options.other);
+  require_existing(first);
+  require_existing(second);
+  const CheckpointComparison comparison = compare(load_named_checkpoint(first), load_named_checkpoint(second));
   if (options.common.json) {
     answer(json_line(to_json(comparison)));
   } else if (!options.common.quiet) {
@@ -59,7 +69,9 @@ int inspect(const std::string& path, const CommonOptions& options) {
 
 // Shows what the ranks of a run did last.
 int show_flights(const std::string& path, const CommonOptions& options) {
-  const Flights flights = read_flights(run_of(path) + "/flight");
+  const std::string run = run_of(path);
+  require_existing(run);
+  const Flights flights = read_flights(run + "/flight");
   if (options.json) {
     answer(json_text(flights_json(flights), 2) + "\n");
   } else if (!options.quiet) {

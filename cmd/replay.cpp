@@ -8,6 +8,8 @@
 #include "cmd/number_checks.h"
 #include "cmd/one_of.h"
 #include "cmd/subcommands.h"
+#include "core/base/error.h"
+#include "core/base/files.h"
 #include "core/base/json.h"
 #include "parallel/launch/hosts.h"
 #include "parallel/launch/plan.h"
@@ -29,6 +31,10 @@ struct ReplayOptions {
 int run_replay(ReplayOptions& options) {
   options.run = std::filesystem::path(options.run).lexically_normal().string();
   if (options.run.ends_with('/')) options.run.pop_back();
+  if (!exists(options.run)) {
+    throw Error(ErrorKind::config, SourceLocation{options.run}, "there is no such directory",
+                "name the directory of a run, such as runs/NAME");
+  }
   options.common.config = options.run + "/config.yaml";
   options.launch.ranks = std::to_string(options.ranks);
   const RunSpec spec = replayed(load_run_spec(options.common, options.launch), options.ranks);

@@ -153,7 +153,9 @@ std::vector<Inspection> inspect_all(const std::string& path) {
     }
     if (!found.empty()) return found;
     if (attempt < reading_attempts && !newest_checkpoints_first(path).empty()) continue;
-    throw Error(ErrorKind::config, SourceLocation{path}, "neither a checkpoint nor a run directory that holds one");
+    throw Error(ErrorKind::config, SourceLocation{path},
+                exists(path) ? "neither a checkpoint nor a run directory that holds one" : "there is no such directory",
+                "name a checkpoint, or the directory of a run");
   }
 }
 

@@ -124,7 +124,8 @@ std::string RunReport::name() const {
 RunReport load_run_report(const std::string& directory) {
   const std::string config = directory + "/config.yaml", metrics = directory + "/metrics.jsonl";
   if (!is_folder(directory) || !exists(config)) {
-    throw Error(ErrorKind::data, SourceLocation{directory}, "this is not a run directory: it has no config.yaml",
+    throw Error(ErrorKind::config, SourceLocation{directory},
+                exists(directory) ? "this is not a run directory: it has no config.yaml" : "there is no such directory",
                 "name a folder that `trainctl run` has made, such as runs/NAME");
   }
   RunReport run{

@@ -31,7 +31,7 @@ std::string best_of_run(const std::string& run) {
   const std::string best = run + "/checkpoints/best", last = run + "/checkpoints/last";
   std::error_code ignored;
   if (!std::filesystem::is_directory(run, ignored)) {
-    throw Error(ErrorKind::data, SourceLocation{run}, "there is no run directory of this name",
+    throw Error(ErrorKind::config, SourceLocation{run}, "there is no run directory of this name",
                 "give a folder that `trainctl run` has made, such as runs/NAME");
   }
   if (std::filesystem::is_directory(best, ignored)) return best;

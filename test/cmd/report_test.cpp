@@ -113,8 +113,11 @@ TEST_CASE("report compares runs, and refuses a folder that is not a run") {
   CHECK_THAT(read_file(folder / "report.html"), Catch::Matchers::Contains("train.epochs"));
 
   const Finished missing = trainctl(folder, {"report", "one", "three"});
-  CHECK(missing.code == 3);
-  CHECK_THAT(missing.errors, Catch::Matchers::Contains("three: this is not a run directory"));
+  CHECK(missing.code == 2);
+  CHECK_THAT(missing.errors, Catch::Matchers::Contains("three: there is no such directory"));
+  const Finished other = trainctl(folder, {"report", folder.path().string()});
+  CHECK(other.code == 2);
+  CHECK_THAT(other.errors, Catch::Matchers::Contains("this is not a run directory"));
 }
 
 }  // namespace trainctl::test::report_test

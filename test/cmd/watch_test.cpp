@@ -78,6 +78,8 @@ TEST_CASE("watch shows the epochs that a run shows, from before its metrics exis
   CHECK(json["state"] == "ended");
   CHECK(json["status"] == "completed");
   CHECK(json["step"] == 180);
+  CHECK(json["epoch"] == 30);
+  CHECK(json["loss"] == events(folder / "runs/config", "end").back()["train"]["loss"]);
   CHECK(json["checkpoint"]["step"] == 180);
   CHECK(trainctl(folder, {"watch", "runs/config", "--quiet"}).out.empty());
   const Finished none = trainctl(folder, {"watch"});

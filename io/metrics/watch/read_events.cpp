@@ -85,6 +85,15 @@ RunEvent add_event(RunRecord& record, const Json& json) {
   return event;
 }
 
+// Sets the values of a run that has ended, whose last steps may have no event of their own.
+void set_end(ProgressState& state, const EndEvent& end) {
+  state.seconds_left = end.status == "completed" ? 0 : -1;
+  if (end.step < state.step) return;  // a failed run may not know the step that it has reached
+  state.step = end.step;
+  state.epoch = end.epoch;
+  if (const auto loss = end.train.find("loss"); loss != end.train.end()) state.loss = loss->second;
+}
+
 }  // namespace
 
 RunEvent add_line(RunRecord& record, const std::string& line) {
@@ -135,6 +144,7 @@ ProgressState progress_of(const RunRecord& record) {
   if (state.total_steps > 0 && record.seconds_per_step > 0) {
     state.seconds_left = static_cast<double>(state.total_steps - state.step) * record.seconds_per_step;
   }
+  if (record.end) set_end(state, *record.end);
   set_gpus(state, record.gpus);
   return state;
 }

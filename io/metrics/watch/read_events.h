@@ -32,7 +32,8 @@ bool holds_event(std::string_view line, std::string_view name);
 // Removes all steps except the newest twenty, since a long run has millions of them.
 std::vector<std::string> without_old_steps(std::vector<std::string> lines);
 
-// Returns the values of the newest step, for the progress line that the run itself shows.
+// Returns the values of the newest step, for the progress line that the run itself shows; after the end of the run, its
+// last step and epoch and the loss of its last epoch.
 ProgressState progress_of(const RunRecord& record);
 
 }  // namespace trainctl

@@ -119,7 +119,7 @@ Json to_json(const WatchedRun& run) {
   json["total_steps"] = state.total_steps;
   json["epoch"] = state.epoch;
   json["epochs"] = epoch_count(state.total_steps, state.steps_per_epoch);
-  json["loss"] = known_number(state.loss, record.step.has_value());
+  json["loss"] = known_number(state.loss, record.step || record.end);
   json["learning_rate"] = known_number(state.learning_rate, record.step.has_value());
   json["samples_per_second"] = known_number(state.samples_per_second, state.samples_per_second > 0);
   json["seconds_left"] = known_number(state.seconds_left, state.seconds_left >= 0);

@@ -78,7 +78,8 @@ int report(const Failure& failure, bool json, const Situation& situation, const 
   try {
     write_output(failure_json(failure));
   } catch (const Error& error) {
-    log::error(error.what());
+    const bool is_said = failure.message.find(error.what()) != std::string::npos;  // the failure was this error already
+    if (!is_said) log::error(error.what());
     return exit_code(error.kind());
   }
   return failure.exit_code;

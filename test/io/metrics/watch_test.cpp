@@ -270,6 +270,37 @@ TEST_CASE("the time left follows from the time between steps, without the time a
   CHECK(progress_of(record).seconds_left == Approx(30));
 }
 
+TEST_CASE("after the end of a run, its step, epoch and loss are those of the end") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "metrics.jsonl";
+  EndEvent last = end_event("completed");
+  last.step = 47;
+  last.epoch = 1.25;
+  last.train = {{"loss", 0.375}};
+  {
+    MetricsJsonl sink(path, Duration::steps(1));
+    sink.start(start_event());
+    sink.step(step_event(40));
+    sink.end(last);
+  }
+  RunRecord record;
+  std::istringstream text(read_text(path));
+  std::string line;
+  for (int read = 0; std::getline(text, line); ++read) {
+    add_line(record, line);
+    if (read == 1) CHECK(progress_of(record).step == 40);
+  }
+  const ProgressState state = progress_of(record);
+  CHECK(state.step == 47);
+  CHECK(state.epoch == 1.25);
+  CHECK(state.loss == 0.375);
+  CHECK(state.seconds_left == 0);
+  record.end->status = "failed";
+  record.end->step = 0;  // unknown
+  CHECK(progress_of(record).step == 40);
+  CHECK(progress_of(record).seconds_left == -1);
+}
+
 TEST_CASE("steps that are followed by many newer ones are skipped, other events never") {
   std::vector<std::string> lines, expected;
   for (int step = 1; step <= 100; ++step) {
