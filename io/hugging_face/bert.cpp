@@ -90,8 +90,8 @@ HuggingFaceNetwork read_bert(const std::string&, ConfigJson& config) {
   config.only("position_embedding_type", {"absolute"}, "bert");
   config.only("is_decoder", {false}, "bert");
   config.only("add_cross_attention", {false}, "bert");
-  config.only("problem_type", {"single_label_classification"}, "bert");
-  config.only("pad_token_id", {0}, "bert");
+  config.only("problem_type", {"single_label_classification", nullptr}, "bert");
+  config.only("pad_token_id", {0, nullptr}, "bert");
   config.only("pruned_heads", {Json::object()}, "bert");
   config.ignore({"gradient_checkpointing", "tie_word_embeddings"});
   HuggingFaceNetwork network{.model_type = {},
@@ -118,7 +118,7 @@ HuggingFaceNetwork read_bert(const std::string&, ConfigJson& config) {
   append(with, "dropout",
          number_node(read_dropout("bert", "hidden_dropout_prob",
                                   {{"attention_probs_dropout_prob", 0.1}, {"classifier_dropout", {}}}, config)));
-  append(with, "epsilon", number_node(config.number("layer_norm_eps", 1e-12)));
+  append(with, "epsilon", number_node(config.positive("layer_norm_eps", 1e-12)));
   return network;
 }
 

@@ -50,7 +50,7 @@ HuggingFaceNetwork read_gpt2(const std::string&, ConfigJson& config) {
                   .width = config.count("n_embd", 768),
                   .layers = config.count("n_layer", 12, max_hugging_face_layers),
                   .heads = config.count("n_head", 12),
-                  .mlp = config.count("n_inner", 4 * config.count("n_embd", 768))};
+                  .mlp = config.count_or_null("n_inner", 4 * config.count("n_embd", 768))};
   if (size.width % size.heads != 0) {
     config.error(format("'n_head' {} does not divide 'n_embd' {}", size.heads, size.width));
   }
@@ -71,7 +71,7 @@ HuggingFaceNetwork read_gpt2(const std::string&, ConfigJson& config) {
   append(with, "mlp", number_node(size.mlp));
   append(with, "dropout",
          number_node(read_dropout("gpt2", "resid_pdrop", {{"embd_pdrop", 0.1}, {"attn_pdrop", 0.1}}, config)));
-  append(with, "epsilon", number_node(config.number("layer_norm_epsilon", 1e-5)));
+  append(with, "epsilon", number_node(config.positive("layer_norm_epsilon", 1e-5)));
   return {.model_type = {},
           .preset = "gpt2",
           .with = std::move(with),

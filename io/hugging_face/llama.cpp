@@ -71,10 +71,10 @@ void append_scaling(Node& rotary, ConfigJson& scaling) {
   }
   if (type == "default") return scaling.ignore({"factor"});
   append(rotary, "scaling", scalar_node(type));
-  append(rotary, "scaling_factor", number_node(scaling.number("factor", 1)));
+  append(rotary, "scaling_factor", number_node(scaling.positive("factor", 1)));
   if (!llama3) return;
-  append(rotary, "low_freq_factor", number_node(scaling.number("low_freq_factor", 1)));
-  append(rotary, "high_freq_factor", number_node(scaling.number("high_freq_factor", 4)));
+  append(rotary, "low_freq_factor", number_node(scaling.positive("low_freq_factor", 1)));
+  append(rotary, "high_freq_factor", number_node(scaling.positive("high_freq_factor", 4)));
   append(rotary, "original_max_position_embeddings", number_node(scaling.count("original_max_position_embeddings")));
 }
 
@@ -82,9 +82,10 @@ void append_scaling(Node& rotary, ConfigJson& scaling) {
 Node rotary_of(ConfigJson& config) {
   std::optional<ConfigJson> parameters = config.object("rope_parameters"), scaling = config.object("rope_scaling");
   if (parameters && scaling) config.error("has both 'rope_parameters' and 'rope_scaling'; remove one of them");
-  const double theta = config.number("rope_theta", 10'000);
+  const double theta =
+      parameters && config.find("rope_theta") == nullptr ? 10'000 : config.positive("rope_theta", 10'000);
   Node rotary = map_node();
-  append(rotary, "max_wavelength", number_node(parameters ? parameters->number("rope_theta", theta) : theta));
+  append(rotary, "max_wavelength", number_node(parameters ? parameters->positive("rope_theta", theta) : theta));
   for (std::optional<ConfigJson>* given : {&parameters, &scaling}) {
     if (!*given) continue;
     append_scaling(rotary, **given);
@@ -101,7 +102,7 @@ std::int64_t window_of(const std::string& model_type, std::int64_t layers, Confi
     const bool none = config.has("sliding_window") && config.find("sliding_window") == nullptr;
     if (!none) window = config.count("sliding_window", 4096);
   } else if (model_type == "qwen3") {
-    if (config.flag("use_sliding_window", false)) window = config.count("sliding_window", 4096);
+    if (config.flag("use_sliding_window", false)) window = config.count_or_null("sliding_window", 4096);
     config.ignore({"sliding_window"});
     const Json* first = config.find("max_window_layers");
     const bool all = first != nullptr && *first == 0;
@@ -135,8 +136,8 @@ HuggingFaceNetwork read_llama(const std::string& model_type, ConfigJson& config)
                    .layers = config.count("num_hidden_layers", {}, max_hugging_face_layers),
                    .width = width,
                    .heads = heads,
-                   .key_heads = config.count("num_key_value_heads", heads),
-                   .head_size = config.count("head_dim", qwen ? 128 : std::max<std::int64_t>(1, width / heads)),
+                   .key_heads = config.count_or_null("num_key_value_heads", heads),
+                   .head_size = config.count_or_null("head_dim", qwen ? 128 : std::max<std::int64_t>(1, width / heads)),
                    .mlp = config.count("intermediate_size"),
                    .query_key_norm = qwen,
                    .tied = config.flag("tie_word_embeddings", false)};
@@ -144,7 +145,7 @@ HuggingFaceNetwork read_llama(const std::string& model_type, ConfigJson& config)
     config.error(
         format("'num_key_value_heads' {} does not divide 'num_attention_heads' {}", size.key_heads, size.heads));
   }
-  const double epsilon = config.number("rms_norm_eps", 1e-6);
+  const double epsilon = config.positive("rms_norm_eps", 1e-6);
   const std::int64_t positions = config.count("max_position_embeddings", 2048);
   config.only("hidden_act", {"silu"}, "llama");
   config.only("attention_bias", {false}, "llama");
@@ -163,7 +164,7 @@ HuggingFaceNetwork read_llama(const std::string& model_type, ConfigJson& config)
   append(with, "rotary", rotary_of(config));
   if (qwen) append(with, "query_key_norm", number_node(epsilon));
   append(with, "window", number_node(window_of(model_type, size.layers, config)));
-  append(with, "dropout", number_node(config.number("attention_dropout", 0)));
+  append(with, "dropout", number_node(config.rate("attention_dropout", 0)));
   append(with, "tied", scalar_node(size.tied ? "true" : "false"));
   HuggingFaceNetwork network{.model_type = {},
                              .preset = "llama",

@@ -22,8 +22,6 @@ void ignore_common(ConfigJson& config) {
                  "architectures",
                  "_name_or_path",
                  "transformers_version",
-                 "torch_dtype",
-                 "dtype",
                  "use_cache",
                  "initializer_range",
                  "bos_token_id",
@@ -58,7 +56,7 @@ const std::vector<HuggingFaceFamily>& hugging_face_families() {
 HuggingFaceNetwork read_hugging_face_config(const Json& json, const std::string& path) {
   Reader reader;
   ConfigJson config(json, path, reader);
-  const std::string model_type = config.text("model_type", "");
+  const std::string model_type = config.find("model_type") == nullptr ? "" : config.text("model_type", "");
   std::vector<std::string> known;
   for (const HuggingFaceFamily& family : hugging_face_families()) {
     for (const std::string& type : family.model_types) known.push_back(type);
@@ -67,6 +65,9 @@ HuggingFaceNetwork read_hugging_face_config(const Json& json, const std::string&
     }
     ignore_common(config);
     HuggingFaceNetwork network = family.read(model_type, config);
+    for (const char* key : {"torch_dtype", "dtype"}) {
+      config.only(key, {"float32", "float16", "bfloat16", "float64", "auto", nullptr}, network.preset);
+    }
     config.refuse_others();
     reader.throw_if_failed();
     network.model_type = model_type;

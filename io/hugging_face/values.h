@@ -26,7 +26,7 @@ inline double short_double(float value) { return std::stod(format("{}", value));
 inline std::int64_t read_classes(ConfigJson& config) {
   const Json* names = config.find("id2label");
   const std::int64_t count = names == nullptr ? 2 : static_cast<std::int64_t>(names->size());
-  return config.count("num_labels", std::max<std::int64_t>(1, count));
+  return config.count_or_null("num_labels", std::max<std::int64_t>(1, count));
 }
 
 // The rate of dropout that the key gives. Reports the other keys, which have these defaults (empty: this rate), if they
@@ -34,9 +34,10 @@ inline std::int64_t read_classes(ConfigJson& config) {
 inline double read_dropout(const std::string& preset, const char* first,
                            const std::vector<std::pair<const char*, std::optional<double>>>& others,
                            ConfigJson& config) {
-  const double rate = config.number(first, 0.1);
+  const double rate = config.rate(first, 0.1);
   for (const auto& [key, usual] : others) {
-    if (config.number(key, usual.value_or(rate)) == rate) continue;
+    const NullValue null = usual ? NullValue::is_wrong : NullValue::is_absent;
+    if (config.rate(key, usual.value_or(rate), null) == rate) continue;
     config.error(format("'{}' differs from '{}' ({}), and the preset {} has one rate of dropout: make them equal", key,
                         first, rate, preset));
   }

@@ -78,11 +78,11 @@ HuggingFaceNetwork read_vit(const std::string&, ConfigJson& config) {
   append(with, "head_size", number_node(size.width / size.heads));
   append(with, "width", number_node(size.width));
   append(with, "mlp", number_node(size.mlp));
-  append(with, "epsilon", number_node(config.number("layer_norm_eps", 1e-12)));
+  append(with, "epsilon", number_node(config.positive("layer_norm_eps", 1e-12)));
   // As in transformers, after the embeddings, after attention and at the end of a block's dense network only.
-  append(with, "dropout", number_node(config.number("hidden_dropout_prob", 0)));
+  append(with, "dropout", number_node(config.rate("hidden_dropout_prob", 0)));
   append(with, "mlp_dropout", number_node(0.0));
-  append(with, "attention_dropout", number_node(config.number("attention_probs_dropout_prob", 0)));
+  append(with, "attention_dropout", number_node(config.rate("attention_probs_dropout_prob", 0)));
   return {.model_type = {},
           .preset = "vit_b16",
           .with = std::move(with),

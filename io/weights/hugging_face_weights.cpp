@@ -39,6 +39,16 @@ class HuggingFaceWeights final : public WeightsFile {
   }
   WeightsOrigin origin() const override { return WeightsOrigin::hugging_face; }
 
+  void check_values() const override {
+    if (!copy_ || folder_.find(copy_->first) == nullptr) return;
+    for (std::size_t tensor = 0; tensor < parts_.size(); ++tensor) {
+      const TensorRule* rule = parts_[tensor].rule;
+      if (rule == nullptr || rule->stored != copy_->second) continue;
+      std::vector<float> values(static_cast<std::size_t>(tensors_[tensor].shape.count()));
+      return read(tensor, values.data());  // compares the copy
+    }
+  }
+
   void read(std::size_t tensor, float* to) const override {
     const auto [rule, part] = parts_[tensor];
     if (rule == nullptr) return folder_.read(tensors_[tensor].name, to);

@@ -119,7 +119,10 @@ LoadedWeights read(const WeightsOptions& options, const Opened& opened, const Gr
 
 }  // namespace
 
-void check_weights(const WeightsOptions& options, const Graph& graph, WeightsUse use) { open(options, graph, use); }
+void check_weights(const WeightsOptions& options, const Graph& graph, WeightsUse use) {
+  const Opened opened = open(options, graph, use);
+  if (use == WeightsUse::import) opened.file->check_values();
+}
 
 LoadedWeights load_all_weights(const WeightsOptions& options, const Graph& graph) {
   const Opened opened = open(options, graph, WeightsUse::config);

@@ -37,6 +37,8 @@ class WeightsFile {
   const std::map<std::string, std::string>& missing_names() const { return missing_names_; }
   // Reads tensors()[tensor] into memory for all its values. Throws Error{data}.
   virtual void read(std::size_t tensor, float* to) const = 0;
+  // Checks values that must agree with each other, as read() of their tensors does. Throws Error{data}.
+  virtual void check_values() const {}
 
  protected:
   std::vector<FileTensor> tensors_;

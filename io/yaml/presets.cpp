@@ -24,6 +24,16 @@ std::string path_of_preset(const Node& preset, ConfigFiles& files) {
   return *files.find(preset.text);
 }
 
+// Says where the folder of presets, which is missing, was looked for.
+std::string missing_presets() {
+  std::error_code failure;
+  const fs::path program = fs::read_symlink("/proc/self/exe", failure);
+  return format(
+      ", since trainctl's folder of presets was not found: neither configs/models nor share/trainctl/configs/models is "
+      "in {} or in a folder above it; install the whole of trainctl there, or give the path of a preset's file",
+      program.parent_path().string());
+}
+
 Node load_preset_file(const Node& preset, const VariableLookup& variables, Reader& reader, ConfigFiles& files) {
   const std::string path = path_of_preset(preset, files);
   FileType type = FileType::absent;
@@ -42,8 +52,7 @@ Node load_preset_file(const Node& preset, const VariableLookup& variables, Reade
   const std::vector<std::string> names = preset_names();
   std::string hint = suggestion(preset.text, names);
   if (hint.empty()) {
-    hint = names.empty() ? "; trainctl's folder configs/models was not found near the program: give the path of a file"
-                         : format("; there is {}, or a path to a file", join_or(names));
+    hint = names.empty() ? missing_presets() : format("; there is {}, or a path to a file", join_or(names));
   }
   reader.error(preset.location, format("there is no preset '{}'{}", preset.text, hint));
   return {};

@@ -5,7 +5,10 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <utility>
+#include <vector>
 
+#include "core/base/error.h"
 #include "core/base/files.h"
 #include "core/base/format.h"
 #include "core/base/table.h"
@@ -63,14 +66,28 @@ std::vector<std::string> skipped_tensors(const std::string& folder, const Huggin
   return patterns;
 }
 
+// Builds the network of the preset. The errors name the file from which the network follows.
+BuiltModel built_network(const std::string& folder, const HuggingFaceNetwork& network, const ModelInput& input) {
+  try {
+    Reader reader;
+    BuiltModel built = build_model(preset_model(network), {.inputs = {input}, .training = false}, reader);
+    reader.throw_if_failed();
+    return built;
+  } catch (const ConfigError& error) {
+    std::vector<Diagnostic> problems = error.diagnostics();
+    for (Diagnostic& problem : problems) {
+      if (problem.location.file.empty()) problem.location.file = folder + "/config.json";
+    }
+    throw ConfigError(std::move(problems));
+  }
+}
+
 // Builds the network of the preset, and compares it with the folder's weights.
 void check_network(const std::string& folder, const HuggingFaceNetwork& network,
                    const std::vector<std::string>& skipped, HuggingFaceImport& result) {
-  Reader reader;
   ModelInput input{"", sample_of(network), {}};
   if (has_text(network)) input.format.dtype = DType::int32;
-  const BuiltModel built = build_model(preset_model(network), {.inputs = {input}, .training = false}, reader);
-  reader.throw_if_failed();
+  const BuiltModel built = built_network(folder, network, input);
   WeightsOptions weights;
   weights.file.value.text = folder;
   weights.file.location.file = folder;

@@ -259,6 +259,14 @@ train: {batch_size: 2, max_steps: 1, optimizer: sgd}
   const Finished again = trainctl(folder, {"import", "models/small", "-o", "made"});
   CHECK(again.code == 2);
   CHECK(contains(again.errors, "made/small.yaml"));
+  // The head of this network differs from the table of its tokens, so that they cannot be tied.
+  Json tied = Json::parse(read_file(folder / "models/small/config.json"));
+  tied["tie_word_embeddings"] = true;
+  folder.write("models/small/config.json", tied.dump());
+  const Finished copied = trainctl(folder, {"import", "models/small", "-o", "made", "--force"});
+  CHECK(copied.code == 3);
+  CHECK(
+      contains(copied.errors, "'lm_head.weight' differs from 'model.embed_tokens.weight', but config.json ties them"));
   folder.write("models/small/config.json", R"({"model_type": "mamba"})");
   const Finished unknown = trainctl(folder, {"import", "models/small", "-o", "made", "--force"});
   CHECK(unknown.code == 2);

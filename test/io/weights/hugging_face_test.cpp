@@ -209,8 +209,12 @@ TEST_CASE("a copy of tied weights must equal them, and buffers are no weights") 
   };
   write();
   CHECK(difference(copy.path, "qwen3") < 1e-5);
+  const PretrainedNetwork network(model_yaml(copy.path), sample_of("qwen3"));
+  const auto check_import = [&] { check_weights(*network.model.weights, network.graph, WeightsUse::import); };
+  CHECK_NOTHROW(check_import());
   head[7] += 1;
   write();
+  CHECK(contains(failure_of(check_import), copy.path + ": 'lm_head.weight' differs from 'model.embed_tokens.weight'"));
   CHECK(contains(error_of(copy.path, ErrorKind::data),
                  "'lm_head.weight' differs from 'model.embed_tokens.weight', but config.json ties them"));
 }
@@ -311,6 +315,63 @@ TEST_CASE("keys of config.json that the preset cannot express are refused by nam
   window.set("layer_types", {"full_attention", "sliding_attention"});
   CHECK(contains(error_of(window.path, ErrorKind::config),
                  "'layer_types' does not have the same kind of attention for every layer"));
+}
+
+TEST_CASE("null in config.json is what transformers takes it for, or is refused by name") {
+  const auto with_null = [](const std::string& name, const std::string& key) -> std::string {
+    const Copy copy(name);
+    copy.set(key, nullptr);
+    try {
+      read_hugging_face_config(copy.path);
+      return "";
+    } catch (const Error& error) {
+      CHECK(error.kind() == ErrorKind::config);
+      return error.what();
+    }
+  };
+  for (const auto& [name, key] : {std::pair{"llama", "rms_norm_eps"},
+                                  {"llama", "max_position_embeddings"},
+                                  {"llama", "attention_dropout"},
+                                  {"llama", "hidden_act"},
+                                  {"gpt2", "layer_norm_epsilon"},
+                                  {"gpt2", "n_embd"},
+                                  {"gpt2", "scale_attn_weights"},
+                                  {"gpt2", "activation_function"},
+                                  {"bert", "position_embedding_type"},
+                                  {"bert", "hidden_dropout_prob"},
+                                  {"vit", "qkv_bias"},
+                                  {"vit", "hidden_dropout_prob"}}) {
+    CAPTURE(name, key);
+    const std::string text = with_null(name, key);
+    CHECK(contains(text, format("config.json: '{}' ", key)));
+    CHECK(contains(text, "null"));
+  }
+  for (const auto& [name, key] : {std::pair{"llama", "num_key_value_heads"},
+                                  {"llama", "attention_bias"},
+                                  {"llama", "rope_scaling"},
+                                  {"mistral", "sliding_window"},
+                                  {"gpt2", "n_inner"},
+                                  {"bert", "classifier_dropout"},
+                                  {"bert", "pruned_heads"},
+                                  {"bert", "is_decoder"},
+                                  {"vit", "torch_dtype"}}) {
+    CAPTURE(name, key);
+    CHECK(with_null(name, key).empty());
+  }
+}
+
+TEST_CASE("numbers of config.json with which no network computes are refused by name") {
+  const auto error_with = [](const std::string& name, const std::string& key, const Json& value) {
+    const Copy copy(name);
+    copy.set(key, value);
+    return error_of(copy.path, ErrorKind::config);
+  };
+  CHECK(contains(error_with("llama", "rms_norm_eps", -1),
+                 "config.json: 'rms_norm_eps' must be a number above 0, not -1"));
+  CHECK(contains(error_with("gpt2", "layer_norm_epsilon", 0), "'layer_norm_epsilon' must be a number above 0, not 0"));
+  CHECK(contains(error_with("vit", "hidden_dropout_prob", 1), "'hidden_dropout_prob' must be a number from 0 that is"));
+  CHECK(contains(error_with("llama", "dtype", "int8"), "'dtype' is \"int8\", which the preset llama cannot compute"));
+  CHECK(contains(error_with("gpt2", "torch_dtype", "int4"), "'torch_dtype' is \"int4\""));
 }
 
 TEST_CASE("rates of dropout are read and written") {
