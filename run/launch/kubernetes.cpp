@@ -44,10 +44,19 @@ void require_image_name(const std::string& image) {
               "use letters, digits and ._-/:@, as in REGISTRY/NAME:TAG");
 }
 
+// Throws Error{config} if `claim` cannot be the name of a volume claim: a DNS subdomain by RFC 1123.
+void require_claim_name(const std::string& claim) {
+  if (is_object_name(claim)) return;
+  throw Error(ErrorKind::config, format("--volume '{}' is not the name of a volume claim", terminal_word(claim)),
+              "use lower-case letters, digits, '-' and '.', with a letter or digit at the beginning, at the end and "
+              "beside each '.', and at most 253 characters, as `kubectl get pvc` shows");
+}
+
 }  // namespace
 
 MpiJob mpi_job(GivenConfig& given, const JobOptions& options) {
   require_image_name(options.image);
+  require_claim_name(options.volume);
   require_below(given.config, "the config");
   if (!options.run_directory.empty()) require_below(options.run_directory, "--run-dir");
   const RunSpec spec = load_run_spec(given, {});

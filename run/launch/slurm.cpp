@@ -7,6 +7,7 @@
 #include "core/base/files.h"
 #include "core/base/format.h"
 #include "core/base/log.h"
+#include "core/base/terminal_text.h"
 #include "io/metrics/find_run.h"
 #include "io/metrics/watch/watched_run.h"
 #include "parallel/launch/host/process.h"
@@ -57,6 +58,17 @@ BatchJob batch_job(GivenConfig& given, const JobOptions& options) {
   if (!options.time.empty() && !slurm_seconds(options.time)) {
     throw Error(ErrorKind::config, format("--time {} is not a time limit", options.time),
                 "write it as SLURM does: minutes, hours:minutes:seconds or days-hours:minutes:seconds");
+  }
+  if (!options.array.empty() && !is_task_list(options.array)) {
+    throw Error(ErrorKind::config, format("--array {} is not a list of tasks", terminal_word(options.array)),
+                "write it as SLURM does: 1-8, 0-15:4 or 1,3,7, with %2 at the end for two tasks at a time");
+  }
+  for (const std::string& option : options.sbatch) {
+    const std::string own = own_option_for(option);
+    if (own.empty()) continue;
+    throw Error(ErrorKind::config,
+                format("--sbatch {} sets what trainctl must know to start the ranks", terminal_word(option)),
+                format("use {} instead", own));
   }
   if (!options.array.empty() && !options.run_directory.empty()) {
     throw Error(ErrorKind::config, "--run-dir names one directory, and each task of an array needs its own",

@@ -1,6 +1,7 @@
 // Writes the manifest of an MPIJob, and the Dockerfile of its image.
 #include "parallel/launch/kubernetes/mpi_job.h"
 
+#include <algorithm>
 #include <cctype>
 
 #include "core/base/format.h"
@@ -139,6 +140,22 @@ std::string kubernetes_name(std::string_view name) {
   if (first == std::string::npos) return "run";
   result.erase(0, first);
   return std::isdigit(static_cast<unsigned char>(result.front())) != 0 ? "run-" + result : result;
+}
+
+bool is_object_name(std::string_view name) {
+  constexpr std::string_view ends = "abcdefghijklmnopqrstuvwxyz0123456789";
+  constexpr std::size_t longest = 253;
+  if (name.size() > longest) return false;
+  for (std::size_t begin = 0; begin <= name.size();) {
+    const std::size_t end = std::min(name.find('.', begin), name.size());
+    const std::string_view part = name.substr(begin, end - begin);
+    if (part.empty() || part.front() == '-' || part.back() == '-') return false;
+    if (!std::all_of(part.begin(), part.end(), [&](char c) { return c == '-' || ends.find(c) != ends.npos; })) {
+      return false;
+    }
+    begin = end + 1;
+  }
+  return true;
 }
 
 std::string mpi_job_manifest(const MpiJob& job) {

@@ -28,6 +28,11 @@ inline constexpr std::string_view operator_hostfile = "/etc/mpi/hostfile";
 // '-'.
 std::string kubernetes_name(std::string_view name);
 
+// Whether Kubernetes accepts the name for an object such as a volume claim: at most 253 characters, in parts that are
+// separated by dots; a part has lower-case letters, digits and '-', and begins and ends with a letter or digit (RFC
+// 1123).
+bool is_object_name(std::string_view name);
+
 // Returns the job's manifest, as YAML for kubeflow.org/v2beta1.
 std::string mpi_job_manifest(const MpiJob& job);
 

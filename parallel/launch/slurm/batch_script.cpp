@@ -5,6 +5,8 @@
 #include <charconv>
 #include <cmath>
 #include <filesystem>
+#include <string_view>
+#include <utility>
 
 #include "core/base/error.h"
 #include "core/base/format.h"
@@ -81,6 +83,57 @@ std::optional<int> slurm_seconds(std::string_view time) {
   const double seconds = 86400.0 * days->front() + 3600.0 * (*parts)[0] + 60.0 * (*parts)[1] + (*parts)[2];
   if (seconds < 1 || seconds > 1e9) return {};
   return static_cast<int>(seconds);
+}
+
+bool is_task_list(std::string_view tasks) {
+  const std::size_t limit = tasks.find('%');
+  if (limit != std::string_view::npos) {
+    const auto at_once = numbers_in(tasks.substr(limit + 1));
+    if (!at_once || at_once->size() != 1 || at_once->front() < 1) return false;
+    tasks = tasks.substr(0, limit);
+  }
+  for (std::size_t begin = 0; begin <= tasks.size();) {
+    const std::size_t end = std::min(tasks.find(',', begin), tasks.size());
+    const std::string_view part = tasks.substr(begin, end - begin);
+    const std::size_t dash = part.find('-');
+    const bool is_range = dash != std::string_view::npos;
+    const auto first = numbers_in(part.substr(0, is_range ? dash : part.size()));
+    const auto last = is_range ? numbers_in(part.substr(dash + 1)) : first;  // with the step after a colon
+    if (!first || !last || first->size() != 1 || last->size() > (is_range ? 2u : 1u)) return false;
+    if (last->front() < first->front() || last->back() < (last->size() > 1 ? 1 : 0)) return false;
+    begin = end + 1;
+  }
+  return true;
+}
+
+std::string own_option_for(const std::string& sbatch) {
+  const std::string name = sbatch.substr(0, sbatch.find('='));
+  const bool is_name = !name.empty() && name.front() != '-' && std::all_of(name.begin(), name.end(), [](char c) {
+    return c == '-' || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+  });
+  if (!is_name) {
+    throw Error(ErrorKind::config, format("--sbatch '{}' is no option of sbatch", terminal_word(sbatch)),
+                "write a long option without its dashes, such as partition=gpu or exclusive");
+  }
+  constexpr std::pair<std::string_view, std::string_view> own[] = {{"array", "--array"},
+                                                                   {"nodes", "--nodes"},
+                                                                   {"ntasks", "--ranks"},
+                                                                   {"ntasks-per-node", "--ranks and --nodes"},
+                                                                   {"time", "--time"},
+                                                                   {"gpus-per-node", "--gpus-per-node"},
+                                                                   {"cpus-per-task", "--cpus-per-task"}};
+  for (const auto& [option, replacement] : own) {
+    if (name == option) return std::string(replacement);
+  }
+  for (const std::string_view fixed : {"job-name", "chdir", "output", "open-mode", "signal", "requeue", "no-requeue"}) {
+    if (name != fixed) continue;
+    throw Error(ErrorKind::config,
+                format("--sbatch {}: trainctl sets {} itself, so that the job resumes and its log is "
+                       "found",
+                       terminal_word(sbatch), name),
+                name == "job-name" ? "set `name` in the config instead" : "leave it out");
+  }
+  return "";
 }
 
 std::string log_pattern(const BatchJob& job) { return job.name + (job.array.empty() ? "-%j.log" : "-%A_%a.log"); }

@@ -41,6 +41,15 @@ struct BatchJob {
 // days-hours, days-hours:minutes, days-hours:minutes:seconds. Empty if the text is invalid or means no limit.
 std::optional<int> slurm_seconds(std::string_view time);
 
+// Whether a text names the tasks of an array as sbatch's --array does: numbers and ascending ranges such as 0-15:4,
+// separated by commas, and perhaps a limit of tasks at a time such as %4 at the end.
+bool is_task_list(std::string_view tasks);
+
+// Returns the option of `trainctl launch slurm` that sets what this option of sbatch ("nodes=5") sets; "" if there is
+// none. Throws Error{config} if the text is no option of sbatch without its dashes, or if the option must have the
+// value that trainctl gives it.
+std::string own_option_for(const std::string& sbatch);
+
 // Returns the name of the job's log in sbatch's notation, in which %j, or %A and %a, mean the numbers of the job.
 std::string log_pattern(const BatchJob& job);
 

@@ -101,6 +101,10 @@ TfConfig read(const Json& json) {
   refuse_other_tasks(kind, cluster);
   for (const char* each : {"chief", "worker"}) add_tasks(config, cluster, each);
   refuse_same_addresses(config);
+  if (cluster.contains("chief") && cluster["chief"].size() > 1) {
+    refuse(format("the cluster has {} chiefs, but can have one", cluster["chief"].size()),
+           "list one of them as `chief`, and the others as `worker`");
+  }
   const auto own = std::find_if(config.tasks.begin(), config.tasks.end(),
                                 [&](const TfTask& task) { return task.type == kind && task.index == index; });
   if (own == config.tasks.end())

@@ -49,6 +49,35 @@ TEST_CASE("a shell reads a quoted word back unchanged") {
   CHECK(one_line("a\nb\rc") == "a b c");
 }
 
+TEST_CASE("the tasks of an array are checked as sbatch checks them") {
+  for (const char* good : {"0", "1-8", "1,3,7", "0-15:4", "1-3,7-9", "1-8%2", "4,5,9-12:2%1", "7-7"}) {
+    CAPTURE(good);
+    CHECK(is_task_list(good));
+  }
+  for (const char* bad : {"", "a", "8-1", "1-", "-1", "1,,2", "1,", "0-15:", "0-15:0", "1:2", "1-8%", "1-8%0", "1-2-3",
+                          " 1", "1-8%2%3", "0-9:2:3", "1\n2"}) {
+    CAPTURE(bad);
+    CHECK_FALSE(is_task_list(bad));
+  }
+}
+
+TEST_CASE("options of sbatch that trainctl sets itself are refused, and others are left alone") {
+  for (const char* other :
+       {"partition=gpu", "exclusive", "x11=batch", "gres=gpu:2", "mail-user=a@b.c", "nodelist=n1,n2"}) {
+    CAPTURE(other);
+    CHECK(own_option_for(other).empty());
+  }
+  CHECK(own_option_for("array=1-3") == "--array");
+  CHECK(own_option_for("nodes=5") == "--nodes");
+  CHECK(own_option_for("ntasks=4") == "--ranks");
+  CHECK(own_option_for("time=1:00") == "--time");
+  for (const char* wrong :
+       {"=x", "", "--partition=gpu", "partition gpu", "N=5", "output=x.log", "signal=USR2@60", "job-name=a"}) {
+    CAPTURE(wrong);
+    CHECK_THROWS_AS(own_option_for(wrong), Error);
+  }
+}
+
 TEST_CASE("a batch script asks SLURM for what the job needs") {
   const std::string script = batch_script(some_job());
   for (const char* line :

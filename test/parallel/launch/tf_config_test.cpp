@@ -65,6 +65,8 @@ TEST_CASE("tasks with the same address are refused") {
   CHECK(refusal(R"({"cluster": {"worker": ["a:1", "b:1", "a:1"]}, "task": {"type": "worker", "index": 1}})") ==
         "TF_CONFIG: worker 0 and worker 2 have the same address, a:1; list each task once; tasks on the same host need "
         "different ports");
+  CHECK(refusal(R"({"cluster": {"chief": ["a:1", "b:1"], "worker": ["c:1"]}, "task": {"type": "worker", "index": 0}})")
+            .starts_with("TF_CONFIG: the cluster has 2 chiefs, but can have one"));
   CHECK(refusal(R"({"cluster": {"chief": ["a:1"], "worker": ["a:1"]}, "task": {"type": "chief", "index": 0}})")
             .starts_with("TF_CONFIG: chief 0 and worker 0 have the same address, a:1"));
 }
