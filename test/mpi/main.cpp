@@ -55,6 +55,13 @@ Rank make_rank(const std::string& transport, std::unique_ptr<Communicator> host,
   return rank;
 }
 
+// Ends all ranks after what this rank has printed was read: mpiexec may drop what it reads during an abort.
+void abort_all(Communicator& communicator, int code) {
+  std::fflush(stdout);
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  communicator.abort(code);
+}
+
 void conform(Rank& rank) {
   for (const conformance::Case& one : conformance::cases()) {
     try {
@@ -117,9 +124,7 @@ void wait_in_chain(Rank& rank) {
 void leave(Rank& rank) {
   if (rank.communicator->rank() == 1) {
     std::puts("rank 1 aborts");
-    std::fflush(stdout);
-    std::this_thread::sleep_for(std::chrono::milliseconds(200));  // mpiexec may drop what it reads during an abort
-    rank.communicator->abort(4);
+    abort_all(*rank.communicator, 4);
   }
   rank.barrier();
 }
@@ -189,7 +194,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "rank %d: %s\n", environment.rank(), error.what());
     code = 1;
   }
-  if (code != 0) world->abort(code);
+  if (code != 0) abort_all(*world, code);
   environment.finalize();
   return 0;
 }

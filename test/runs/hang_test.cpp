@@ -77,7 +77,7 @@ TEST_CASE("a stopped rank is named with its step, and the run starts again", "[w
   CHECK(seconds_until(run, format("waiting for rank {} on ", stopped)) < most);
   const std::string errors = run.errors();
   INFO(strategy << "\n" << errors);
-  const std::size_t at = errors.find("step ");
+  const std::size_t at = errors.rfind("step ", errors.find(": waiting for rank "));
   REQUIRE(at != std::string::npos);
   const auto step = static_cast<std::size_t>(std::atoll(errors.c_str() + at + 5));
   CHECK(step + 25 >= steps);  // the log is written some steps later
