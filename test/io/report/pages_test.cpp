@@ -124,7 +124,7 @@ TEST_CASE("a run's page tells whether the run diverged, was killed or has no epo
   const std::string none = run_page(load_run_report(make_run(folder, "n", {})));
   CHECK_THAT(none, Contains("No epoch has ended"));
 
-  CHECK_THROWS_WITH(load_run_report(folder / "missing"), Contains("not a run directory"));
+  CHECK_THROWS_WITH(load_run_report(folder / "missing"), Contains("there is no such directory"));
   create_folders(folder / "half");
   write_file(folder / "half/config.yaml", "name: x\n");
   CHECK_THROWS_WITH(load_run_report(folder / "half"), Contains("has not begun to train"));
