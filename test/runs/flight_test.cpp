@@ -78,7 +78,7 @@ TEST_CASE("inspect --flight shows what each rank did when one was killed") {
 TEST_CASE("inspect --flight refuses a run without records, and another checkpoint beside it") {
   const Folder folder;
   std::filesystem::create_directories(folder / "empty/flight");
-  CHECK(trainctl(folder, {"inspect", folder / "absent", "--flight"}).code == 3);
+  CHECK(trainctl(folder, {"inspect", folder / "absent", "--flight"}).code == 2);
   const Finished empty = trainctl(folder, {"inspect", folder / "empty", "--flight"});
   CHECK(empty.code == 3);
   CHECK(contains(empty.errors, "the folder holds no flight record"));
