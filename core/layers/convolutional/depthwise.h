@@ -1,4 +1,4 @@
-// What depthwise and separable convolutions over images and sequences share.
+// The options and steps that depthwise and separable convolutions over images and over sequences share.
 #pragma once
 
 #include <optional>
@@ -14,6 +14,7 @@
 
 namespace trainctl {
 
+// The options of all of these layers.
 struct DepthwiseOptions : ChainedLayer {
   std::int64_t depth_multiplier = 1;
   ActivationChoice activation{"linear"};

@@ -18,11 +18,12 @@ struct EnumNames<SequencePadding> {
 inline constexpr const char* sequence_padding_meaning =
     "same, valid, or causal: zeros in front only, so that an output depends on no later step.";
 
-// Returns the window over images one pixel high, with the padding for sequences of `steps` steps, or the problem.
+// A window over images one pixel high, or the reason why there is none.
 struct SequenceWindow {
   Window window;
   std::optional<std::string> wrong;
 };
+// Returns the window of a convolution over sequences of `steps` steps, with its padding.
 inline SequenceWindow sequence_window(std::int64_t kernel_size, std::int64_t strides, std::int64_t dilation_rate,
                                       SequencePadding padding, std::int64_t steps) {
   SequenceWindow made{{{1, kernel_size}, {1, strides}, {1, dilation_rate}, {}, {}}, {}};

@@ -61,8 +61,7 @@ std::int64_t checked_bytes(const Shape& shape, std::int64_t element_bytes, const
 // Samples get the shape in the config if it has another rank and the same number of elements: 784 values become an
 // image of 28x28x1. If `class_names` is not empty, its size is the number of classes. `weights` [n] or [n, ...] are the
 // weights of samples or of their positions. A warning names the first whole number of the training targets that float32
-// rounds. Throws Error{data} if lengths differ, labels are out of range, or a weight
-// is negative or not finite.
+// rounds. Throws Error{data} if lengths differ, labels are out of range, or a weight is negative or not finite.
 std::shared_ptr<const Dataset> array_dataset(Array x, Array y, const DeclaredInfo& declared,
                                              std::vector<std::string> class_names = {},
                                              std::optional<Array> weights = {});

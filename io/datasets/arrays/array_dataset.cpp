@@ -117,8 +117,8 @@ std::string rounding_warning(const Array& y) {
       const auto bits = is_negative ? 0 - static_cast<std::uint64_t>(value) : static_cast<std::uint64_t>(value);
       if (bits == 0 || std::bit_width(bits) - std::countr_zero(bits) <= std::numeric_limits<float>::digits) continue;
       return format(
-          "{}: the target {}{} is {:.0f} as float32, which has not all whole numbers above {}: subtract a "
-          "constant from the targets",
+          "{}: the target {}{} is {:.0f} as float32, which does not have all whole numbers above {}: "
+          "subtract a constant from the targets",
           sample_name(y, (first + i) / each), is_negative ? "-" : "", bits,
           static_cast<float>(bits) * (is_negative ? -1 : 1), 1 << std::numeric_limits<float>::digits);
     }

@@ -106,8 +106,8 @@ TEST_CASE("array files: a warning names the first target that float32 rounds") {
   CHECK(
       warning("<i8", "(3,)", raw(Signed{std::int64_t{1} << 62, 0, std::numeric_limits<std::int64_t>::min()})).empty());
   CHECK_THAT(warning("<i8", "(3,)", raw(Signed{limit, limit + 1, limit + 3})),
-             Catch::EndsWith("y.npy, sample 1: the target 16777217 is 16777216 as float32, which has not all whole "
-                             "numbers above 16777216: subtract a constant from the targets"));
+             Catch::EndsWith("y.npy, sample 1: the target 16777217 is 16777216 as float32, which does not have all "
+                             "whole numbers above 16777216: subtract a constant from the targets"));
   CHECK_THAT(warning("<i8", "(3, 2)", raw(Signed{1, 2, 3, 4, 5, -1764590461})),
              Catch::Contains("y.npy, sample 2: the target -1764590461 is -1764590464 as float32"));
   CHECK_THAT(warning("<i4", "(3,)", raw(std::vector<std::int32_t>{33554435, 1, 2})),

@@ -10,7 +10,7 @@ namespace trainctl::cpu {
 class Prefetch {
  public:
   void clear() { count_ = next_ = 0; }
-  // Adds `rows` rows of `bytes` bytes that are `step` bytes apart. There is room for 8 calls.
+  // Adds `rows` rows of `bytes` bytes that are `step` bytes apart. It may be called 8 times after clear().
   void add(const void* first, std::int64_t rows, std::int64_t step, std::int64_t bytes) {
     blocks_[count_++] = {static_cast<const std::byte*>(first), rows, step, bytes};
   }

@@ -1,6 +1,5 @@
-// Values of a floating-point dtype that a kernel is told when it runs, so that one compiled kernel serves all dtypes.
-// It is for kernels that take little of a step's time, because a kernel for one dtype moves more bytes with each
-// access.
+// Values whose floating-point dtype a kernel gets as an argument, so that one compiled kernel serves all dtypes. This
+// is for kernels that take little of a step's time, because a kernel for one dtype moves more bytes with each access.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +9,7 @@
 
 namespace trainctl::cuda {
 
-// Takes the place of a kernel's type of values.
+// A kernel's type of values, if the kernel gets the dtype as an argument.
 struct AnyType {};
 
 // Like a pointer to values of the dtype; Void is `void` or `const void`.
@@ -22,7 +21,7 @@ class AnyValues {
             "CUDA kernels do not compute in this dtype");
   }
 
-  // Whether there are values: null stands for none, as for pointers.
+  // Whether there are values; as for pointers, null means none.
   __host__ __device__ bool operator!=(std::nullptr_t) const { return values_ != nullptr; }
   __host__ __device__ AnyValues operator+(std::int64_t k) const {
     using Byte = std::conditional_t<std::is_const_v<Void>, const char, char>;

@@ -252,15 +252,15 @@ std::vector<dnnl::convolution_backward_weights::primitive_desc> weight_gradients
   return offered;
 }
 
-// oneDNN's implementation writes the gradient of the kernel to scratch memory in its own layout; a copy then writes it
-// to (or adds it to) the logical gradient.
-// The seconds in which a gradient is copied from a layout of oneDNN to the logical layout, which this project's kernels
-// write at once.
+// Estimates the seconds in which a gradient is copied from a layout of oneDNN to the logical layout, which this
+// project's kernels write at once.
 double copy_seconds(const memory::desc& gradient) {
-  constexpr double bytes_per_second = 20e9;
+  constexpr double bytes_per_second = 20e9;  // assumed, for reads and writes together
   return 2 * static_cast<double>(gradient.get_size()) / bytes_per_second;
 }
 
+// oneDNN's implementation writes the gradient of the kernel to scratch memory in its own layout; a copy then writes it
+// to (or adds it to) the logical gradient.
 template <std::size_t axes>
 Lowering lower_grad_weights(const LowerContext& context) {
   const auto& def = context.op.as<ConvGradWeights<axes>>();

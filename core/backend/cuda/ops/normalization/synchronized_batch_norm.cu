@@ -111,8 +111,8 @@ Lowering lower_gradient(const LowerContext& context) {
       grids.means_bytes());
 }
 
-// The moments over the rows that a padding mask shows. In the workspace, the number of
-// these rows comes after the partial results.
+// The moments over the rows that a padding mask shows. In the workspace, the number of these rows comes
+// after the partial results.
 template <class T, int width>
 Lowering lower_shown_moments(const LowerContext& context) {
   const Grids grids = Grids::of<T>(context.input(0).shape, context.device, width, width);

@@ -39,7 +39,7 @@ struct MetricTarget {
   __device__ int label() const { return class_number != nullptr ? *class_number : first_largest_of(team, row); }
 };
 
-// Predictions, whose dtype a kernel is told when it runs.
+// Predictions, whose dtype a kernel gets as an argument.
 using Predictions = AnyValues<const void>;
 
 // A row of predictions of a sample, or of one of its positions, processed by a team.
